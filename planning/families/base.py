@@ -1,0 +1,64 @@
+"""The contract of an accelerator family: a frozen record of functions that `planning.pipeline` calls in one order.
+
+A family is one module (or package) below `planning/families/` and one line in its `__init__`; nothing outside it asks
+which family it is. Every function is pure, takes a `Case` (and what earlier steps made) and returns its value and notes.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from planning.detect.facts import HostFacts, HostSurvey
+from planning.errors import Notes
+from planning.plan import Engine, HealthSpec, LaunchSpec, MemoryReport, Placement
+from planning.request import EndpointRequest
+from planning.resolve.manifest import ModelManifest, ModelSupport
+
+
+@dataclass(frozen=True)
+class Claims:
+    """What endpoints planned earlier on the same host hold, of all families. Bytes by NUMA node and by GPU index."""
+
+    cpus: frozenset[int] = frozenset()
+    gpus: frozenset[int] = frozenset()
+    ports: frozenset[int] = frozenset()
+    node_bytes: Mapping[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Case:
+    """All that is known when one endpoint is planned. `previous`: its own placement so far, kept while it is valid."""
+
+    stack: str
+    request: EndpointRequest
+    facts: HostFacts
+    survey: HostSurvey
+    manifest: ModelManifest
+    claims: Claims = Claims()
+    previous: Mapping[str, Any] | None = None   # the document of its last plan
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The result of fit and place together: where it goes and what it needs there."""
+
+    placement: Placement
+    memory: MemoryReport | None
+    tuning: Mapping[str, Any] = field(default_factory=dict)   # family-private values that launch needs (kv_cache_gib …)
+
+
+@dataclass(frozen=True)
+class Family:
+    """`kind` is the configuration's word (epyc, instinct), `device` vLLM's (cpu, rocm)."""
+
+    kind: str
+    device: str
+    default_model: Callable[[], str]
+    engine: Callable[[Case], tuple[Engine | None, Mapping[str, Any] | None, Notes]]        # gates; image; recipe record
+    choose: Callable[[Case, Engine, ModelSupport], tuple[Choice | None, Notes]]           # fit + place
+    launch: Callable[[Case, Engine, ModelSupport, Choice, int, str], tuple[LaunchSpec, Notes]]   # …, port, bind address
+    health: Callable[[Case, Engine, ModelSupport, Choice], HealthSpec]
+    summary: Callable[[Case, Engine | None, ModelSupport | None, Choice | None], tuple[tuple[str, str], ...]]
+    suggestions: Callable[[Case, Notes], Iterable[tuple[Mapping[str, Any], str]]]         # candidates; the pipeline tries them
+    claims: Callable[[Choice], Claims]                                                     # what a fitting endpoint holds
