@@ -11,12 +11,27 @@ from dataclasses import dataclass
 from typing import Any
 
 
+def printable(text: str, limit: int = 2000) -> str:
+    """Text from a host or a user made safe to show: control characters (terminal escapes, newlines) become blanks, cut at `limit`."""
+    text = "".join(c if c.isprintable() else " " for c in str(text)[:limit + 1])
+    return text if len(text) <= limit else text[:limit] + "…"
+
+
+class _Shown:
+    """Values whose texts reach a terminal: every text field is made printable once, here, whoever made it."""
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if isinstance(value, str):
+                object.__setattr__(self, name, printable(value))
+
+
 class PlanningError(Exception):
     """Input that cannot be read: a missing folder, a file that is not what its name says. The text is for the user."""
 
 
 @dataclass(frozen=True)
-class Refusal:
+class Refusal(_Shown):
     """One reason why something cannot be done. `found` and `needed` carry values, `do` the next step."""
 
     code: str
@@ -30,7 +45,7 @@ class Refusal:
 
 
 @dataclass(frozen=True)
-class Consent:
+class Consent(_Shown):
     """A decision that is the user's: `key` is the configuration key that gives it, `given` whether it was given.
 
     `needed` False: the plan does not depend on it (a consent permits, it never selects), so it is not listed.
@@ -42,7 +57,7 @@ class Consent:
 
 
 @dataclass(frozen=True)
-class Warn:
+class Warn(_Shown):
     """Something the user should know; the plan goes on."""
 
     code: str
