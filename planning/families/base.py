@@ -37,6 +37,13 @@ class Case:
     manifest: ModelManifest
     claims: Claims = Claims()
     previous: Mapping[str, Any] | None = None   # the document of its last plan
+    name: str = "endpoint"
+    has_api_key: bool = False                   # whether, never which
+    local: bool = False                         # the host is the machine that plans
+
+    @property
+    def container_name(self) -> str:
+        return f"vllm-{self.stack}-{self.name}"
 
 
 @dataclass(frozen=True)
