@@ -1,0 +1,71 @@
+"""`EndpointHealth`: the record of one proof that the endpoint answered, with what the engine reported. `read`: does it still.
+
+Inputs: `name` (endpoint), `connection`, `container_id`, `subject` (what is asked, from the plan), `planned` (tokens, concurrency, bytes).
+Found by create and update: `healthy`, `problem`, `measured`, `comparison`, `warnings`. The wait is the component's (`providers.proof.wait`).
+"""
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import pulumi
+from pulumi.dynamic import CheckResult, CreateResult, ReadResult, Resource, UpdateResult
+
+from planning import health
+from providers import proof, record, run
+from providers.base import StepProvider, checked, refreshed
+from providers.transport.address import Target
+from providers.transport.ssh import Connection
+
+
+class EndpointHealthProvider(StepProvider):
+    compared = ("healthy", "subject", "planned", "container_id")
+
+    def check(self, olds: dict[str, Any], news: dict[str, Any]) -> CheckResult:
+        return checked(news, healthy=True, problem=None)
+
+    def create(self, props: dict[str, Any]) -> CreateResult:
+        return CreateResult(props["name"], _prove(props))
+
+    def update(self, _id: str, _olds: dict[str, Any], news: dict[str, Any]) -> UpdateResult:
+        return UpdateResult(_prove(news))
+
+    def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
+        target = Target.of(props["connection"]["name"], props["connection"])
+        if target.parsed.scheme == "recorded":
+            return refreshed(id_, props)
+        problem = _attempt(target, props)
+        return refreshed(id_, props, healthy=problem is None, problem=problem and problem.text())
+
+
+def _attempt(target: Target, props: dict[str, Any]):
+    """The refusal of one attempt; an edge that fails is one too."""
+    from providers.transport.errors import TransportError
+
+    try:
+        return run.once(("answers", target, props["name"]),
+                        lambda: proof.prove(Connection(target), proof.Subject(**props["subject"]), run.api_key(props["name"]))[0]).result()
+    except TransportError as error:
+        return error.refusal
+
+
+def _prove(props: dict[str, Any]) -> dict[str, Any]:
+    subject, target = proof.Subject(**props["subject"]), Target.of(props["connection"]["name"], props["connection"])
+    problem, log = proof.prove(Connection(target), subject, run.api_key(props["name"]))
+    if problem is not None:
+        raise proof.NotReady(problem, log.phase, log.tail[-proof.TAIL:])
+    planned = props["planned"]
+    comparison, warnings = health.compare(planned["kv_cache_tokens"], log.measured, planned_concurrency=planned["max_concurrency"])
+    record.write(props["stack"], "proven", props["name"], props["container_id"])
+    return {**props, "measured": asdict(log.measured), "comparison": comparison, "warnings": [asdict(w) for w in (*log.warnings, *warnings)]}
+
+
+class EndpointHealth(Resource, module="amd-vllm", name="EndpointHealth"):
+    healthy: pulumi.Output[bool]
+    measured: pulumi.Output[dict]
+    comparison: pulumi.Output[str]
+    warnings: pulumi.Output[list]
+
+    def __init__(self, resource_name: str, inputs: dict[str, Any], opts: pulumi.ResourceOptions | None = None) -> None:
+        found = dict.fromkeys(("healthy", "problem", "measured", "comparison", "warnings"))
+        super().__init__(EndpointHealthProvider(), resource_name, {**inputs, **found}, opts)

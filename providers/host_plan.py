@@ -1,0 +1,91 @@
+"""`HostPlan`: fit, place and launch of all endpoints of one host, made together by one pure function.
+
+Inputs: `stack`, `name` (the host), `connection`, `requests` (endpoint -> configuration keys), `models` (endpoint -> which
+manifest), `keyed` (endpoints that have an API key). Found by `check`: `plans` (endpoint -> document of its EndpointPlan).
+It is never replaced: the old plans keep every endpoint where it is. `read` raises the generation of what drifted.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import pulumi
+from pulumi.dynamic import CheckResult, CreateResult, ReadResult, Resource, UpdateResult
+from pulumi.runtime.rpc import UNKNOWN
+
+from planning.errors import Refusal
+from providers import record, run
+from providers.base import StepProvider, checked, refreshed, unknown
+from providers.model_manifest import manifest_of
+from providers.transport.address import Target
+
+
+class HostPlanProvider(StepProvider):
+    compared = ("plans",)
+
+    def check(self, olds: dict[str, Any], news: dict[str, Any]) -> CheckResult:
+        if unknown(news["connection"], news["requests"], news["models"]):
+            return checked(news, plans=UNKNOWN)
+        target = Target.of(news["name"], news["connection"])
+        reading = run.facts_of(target).result()
+        if reading.problem:
+            return checked(news, plans={name: _not_read(name, keys, news["name"]) for name, keys in news["requests"].items()})
+        kept = (olds or {}).get("plans") or {}
+        proposed = record.read(news["stack"], "proposed", news["name"]) or {}
+        new = sorted(set(news["requests"]) - set(kept))
+        if new:
+            reading = run.survey_of(target).result()
+        plans = make_plans(news, reading, {**{name: proposed[name] for name in new if name in proposed}, **kept})
+        record.write(news["stack"], "proposed", news["name"], {name: plans[name] for name in new} or None)
+        return checked(news, plans=plans)
+
+    def create(self, props: dict[str, Any]) -> CreateResult:
+        from providers.containers import clear_leftovers
+
+        clear_leftovers(Target.of(props["name"], props["connection"]), props["stack"], props["plans"])
+        return super().create(props)
+
+    def update(self, id_: str, olds: dict[str, Any], news: dict[str, Any]) -> UpdateResult:
+        from providers.containers import clear_leftovers
+
+        new = {name: plan for name, plan in news["plans"].items() if plan["generation"] != (olds["plans"].get(name) or {}).get("generation")}
+        clear_leftovers(Target.of(news["name"], news["connection"]), news["stack"], new)
+        return super().update(id_, olds, news)
+
+    def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
+        from providers.containers import drifted
+
+        found = drifted(Target.of(props["name"], props["connection"]), props["plans"])
+        plans = {name: {**plan, "generation": int(plan["generation"]) + (name in found)} for name, plan in props["plans"].items()}
+        for name, why in sorted(found.items()):
+            print(f"{name} on {props['name']}: {why}; the next `up` replaces its container", flush=True)
+        return refreshed(id_, props, plans=plans)
+
+
+def make_plans(props: dict[str, Any], reading: run.Reading, previous: dict[str, Any]) -> dict[str, Any]:
+    """Endpoint -> document of its plan, for a host that was read."""
+    from planning.detect.facts import HostSurvey
+    from planning.pipeline import plan_host
+    from planning.plan import document
+    from planning.request import parse_endpoint
+
+    requests = {name: parse_endpoint(name, keys)[0] for name, keys in props["requests"].items()}
+    manifests = {name: manifest_of(model) for name, model in props["models"].items()}
+    plans = plan_host(props["stack"], reading.facts, reading.survey or HostSurvey(), requests, manifests, previous=previous,
+                      advertise_address=props.get("advertise_address"), local=props["connection"]["address"] == "local",
+                      api_keys=frozenset(props["keyed"]))
+    return {name: document(plan) for name, plan in plans.items()}
+
+
+def _not_read(name: str, keys: dict[str, Any], host: str) -> dict[str, Any]:
+    from planning.plan import EndpointPlan, document
+
+    refusal = Refusal("host-unreachable", f"{name} is not planned: its host {host} could not be read", "no facts", "a host that answers",
+                      f"mend what is said of {host}")
+    return document(EndpointPlan(name, keys["kind"], "refused", (refusal,)))
+
+
+class HostPlan(Resource, module="amd-vllm", name="HostPlan"):
+    plans: pulumi.Output[dict]
+
+    def __init__(self, resource_name: str, inputs: dict[str, Any], opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(HostPlanProvider(), resource_name, {**inputs, "plans": None}, opts)

@@ -1,0 +1,56 @@
+"""`HostProbe`: the facts of one host, read at preview time. `read` shows drift of the hardware.
+
+Inputs: `name` and the host's connection keys. Found by `check`: `facts` (compact, None if it could not be read),
+`summary` (one line), `warnings` and `problem` (why there are no facts). A host that cannot be read is a value, not an error.
+"""
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import pulumi
+from pulumi.dynamic import CheckResult, ReadResult, Resource
+
+from providers import run
+from providers.base import StepProvider, checked, refreshed, unknown
+from providers.transport.address import Target
+
+
+class HostProbeProvider(StepProvider):
+    compared = ("facts", "problem", "address", "identity_file", "known_hosts", "accept_new_host_key")
+
+    def check(self, olds: dict[str, Any], news: dict[str, Any]) -> CheckResult:
+        if unknown(news):
+            return checked(news, facts=None, summary=None, warnings=[], problem=None, pending=True)
+        target = Target.of(news["name"], news)
+        if not (olds or {}).get("facts"):
+            run.survey_of(target)  # a new host: something will be placed there, so look while others are checked
+        return checked(news, **_found(target), pending=False)
+
+    def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
+        found = _found(Target.of(props["name"], props))
+        if found["problem"]:
+            found["facts"] = props.get("facts")  # what a host was does not change because it is away
+        return refreshed(id_, props, **found)
+
+
+def _found(target: Target) -> dict[str, Any]:
+    from planning import detect
+
+    reading = run.facts_of(target).result()
+    if reading.problem:
+        return {"facts": None, "summary": f"{target.name}: not read", "warnings": [], "problem": asdict(reading.problem)}
+    return {"facts": detect.facts_to_dict(reading.facts), "summary": detect.summary(reading.facts),
+            "warnings": [asdict(warning) for warning in reading.facts.warnings], "problem": None}
+
+
+class HostProbe(Resource, module="amd-vllm", name="HostProbe"):
+    facts: pulumi.Output[dict]
+    summary: pulumi.Output[str]
+    warnings: pulumi.Output[list]
+    problem: pulumi.Output[dict]
+    pending: pulumi.Output[bool]
+
+    def __init__(self, resource_name: str, connection: dict[str, Any], opts: pulumi.ResourceOptions | None = None) -> None:
+        found = dict.fromkeys(("facts", "summary", "warnings", "problem", "pending"))
+        super().__init__(HostProbeProvider(), resource_name, {**connection, **found}, opts)

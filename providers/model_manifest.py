@@ -1,0 +1,60 @@
+"""`ModelManifest`: what the Hub says about a model, at a commit that stays pinned until the requested revision changes.
+
+Inputs: `model`, `requested_revision`, and for a directory on a host its connection. Found by `check`: `manifest` (compact).
+A model that cannot be read is a value (refusals in the manifest); it is read again in the next run.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import pulumi
+from pulumi.dynamic import CheckResult, Resource
+
+from planning.resolve.manifest import ModelManifest as Manifest
+from providers import run
+from providers.base import StepProvider, checked, unknown
+from providers.transport.address import Target
+
+
+class ModelManifestProvider(StepProvider):
+    compared = ("manifest", "model", "requested_revision")
+
+    def name_of(self, props: dict[str, Any]) -> str:
+        return f"{props['model']}@{props['requested_revision']}"
+
+    def check(self, olds: dict[str, Any], news: dict[str, Any]) -> CheckResult:
+        from planning import resolve
+
+        if unknown(news):
+            return checked(news, manifest=None)
+        same = all((olds or {}).get(key) == news[key] for key in ("model", "requested_revision", "connection"))
+        known = resolve.manifest_from_dict(olds["manifest"]) if same and olds.get("manifest") else None
+        manifest = manifest_of(news, known)
+        return checked(news, manifest=resolve.manifest_to_dict(manifest))
+
+
+def manifest_of(props: dict[str, Any], known: Manifest | None = None) -> Manifest:
+    """The manifest, read at most once in a run. `known`: the one in state, taken as it is when it was read without problems."""
+    key = (props["model"], props["requested_revision"], (props.get("connection") or {}).get("name"))
+    if known is not None and not known.refusals and known.revision:
+        return run.manifest_of(key, lambda: known).result()
+    return run.manifest_of(key, lambda: _read(props)).result()
+
+
+def _read(props: dict[str, Any]) -> Manifest:
+    if props.get("connection"):
+        from providers.transport.model_dir import read_directory
+
+        return read_directory(Target.of(props["connection"]["name"], props["connection"]), props["model"])
+    from providers.transport.hub import read_manifest
+
+    return read_manifest(props["model"], props["requested_revision"], token=run.hf_token())
+
+
+class ModelManifest(Resource, module="amd-vllm", name="ModelManifest"):
+    manifest: pulumi.Output[dict]
+
+    def __init__(self, resource_name: str, model: str, revision: str, connection: dict[str, Any] | None = None,
+                 opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(ModelManifestProvider(), resource_name,
+                         {"model": model, "requested_revision": revision, "connection": connection, "manifest": None}, opts)

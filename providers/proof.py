@@ -1,0 +1,133 @@
+"""The proof that an engine answers: container alive, /health, the model listed, one real generation. And the wait for it.
+
+`prove` tries once. `wait` polls until the proof is there or the reason why it never will be: minutes, so it runs in the
+program's own thread, never in a provider call. On failure the container is stopped (no blind retry) and the cause is told.
+"""
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from planning import health
+from planning.errors import Refusal
+from providers import containers, run
+from providers.transport import http
+from providers.transport.address import Target
+from providers.transport.errors import CommandFailed, TransportError
+from providers.transport.ssh import Connection
+
+POLL_SECONDS, GENERATE_SECONDS, LOST_SECONDS, TAIL = 2, 180, 60, 50
+
+
+class NotReady(CommandFailed):
+    """An engine that does not answer, with its phase, the cause where it is known, and the last lines of its log."""
+
+    def __init__(self, refusal: Refusal, phase: str | None, tail: tuple[str, ...]) -> None:
+        super().__init__(refusal)
+        self.phase, self.tail = phase, tail
+
+    def __str__(self) -> str:
+        lines = "".join(f"\n    {line}" for line in self.tail)
+        return f"phase {self.phase or 'start'}: {self.refusal.text()}" + (f"\n  last lines of the log:{lines}" if lines else "")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is to be proven: one endpoint's engine, from its plan."""
+
+    endpoint: str
+    runtime: str
+    container: str
+    address: str
+    port: int
+    model: str
+    path: str
+    body: Mapping[str, Any]
+    requires_log: str | None
+    deadline_seconds: int
+
+    @classmethod
+    def of(cls, endpoint: str, plan: Mapping[str, Any]) -> Subject:
+        launch, proof = plan["launch"], plan["health"]
+        return cls(endpoint, launch["runtime"], launch["container_name"], launch["bind_address"], int(launch["port"]), plan["handoff"]["model"],
+                   proof["path"], proof["body"], proof.get("requires_log"), int(proof["deadline_seconds"]))
+
+
+def prove(connection: Connection, subject: Subject, api_key: str | None) -> tuple[Refusal | None, health.LogReport]:
+    """One attempt. A refusal says what is missing; the log report holds phase, cause and what the engine measured."""
+    seen, text = containers.look(connection, subject.runtime, subject.container)
+    log = health.read_log(text)
+    if seen is None:
+        return Refusal("not-running", f"{subject.endpoint}: no container {subject.container}", "none", "a running container", "run `up` again"), log
+    state = {**seen["State"], "RestartCount": seen.get("RestartCount", 0)}
+    if health.judge_state(state):
+        return health.judge_failure(state, log), log
+    if subject.requires_log and log.zentorch_active is False:
+        return Refusal("blocked", f"{subject.endpoint}: the stock CPU platform is active in the zentorch image", log.platform or "no zentorch line in the log",
+                       subject.requires_log, "report the image; `backend: stock` serves without zentorch"), log
+    with http.engine(connection, subject.address, subject.port, api_key) as engine:
+        return _ask(engine, subject, log), log
+
+
+def _ask(engine: http.Engine, subject: Subject, log: health.LogReport) -> Refusal | None:
+    answer = engine.ask("GET", "/health")
+    if answer.status != 200:
+        return Refusal("not-ready", f"{subject.endpoint}: /health", str(answer.status or answer.text), "200", "wait: 503 while loading is normal")
+    models = engine.ask("GET", "/v1/models", timeout=30)
+    problem = health.judge_models(models.status, models.body, subject.model)
+    if problem:
+        return problem
+    generated = engine.ask("POST", subject.path, body=subject.body, timeout=GENERATE_SECONDS)
+    if generated.status == 0:
+        return Refusal("hung", f"{subject.endpoint}: /health says 200 and the generation does not come back", f"{generated.text} after at most {GENERATE_SECONDS} s",
+                       "one generated text", "run `pulumi refresh` and `up`: the container is replaced")
+    problem = health.judge_generation(generated.status, generated.body, subject.path)
+    if problem is None and subject.requires_log and not log.zentorch_active:
+        return Refusal("blocked", f"{subject.endpoint}: no line in the log proves zentorch", "none", subject.requires_log, "look at the log; `backend: stock` serves without zentorch")
+    return problem
+
+
+def wait(target: Target, subject: Subject, api_key: str | None, say: Callable[[str], None]) -> None:
+    """Poll until proven. Raises NotReady with phase, cause and log; the container is then stopped and stays for inspection."""
+    connection, began, told = Connection(target), time.monotonic(), ("", 0.0)
+    seen, _ = containers.look(connection, subject.runtime, subject.container, 1)
+    if seen and seen["State"].get("Status") in ("exited", "created"):
+        say("the container is stopped; starting it again")
+        containers.start(connection, subject.runtime, subject.container)
+    lost = None
+    while True:
+        elapsed = time.monotonic() - began
+        try:
+            problem, log = prove(connection, subject, api_key)
+            lost = None
+        except TransportError:
+            lost = lost or elapsed
+            if elapsed - lost > LOST_SECONDS:
+                raise
+            time.sleep(POLL_SECONDS)
+            continue
+        if problem is None:
+            say(f"answers after {elapsed:.0f} s")
+            return
+        if problem.code != "not-ready" or elapsed > subject.deadline_seconds:
+            containers.stop(connection, subject.runtime, subject.container)
+            late = Refusal("deadline", f"{subject.endpoint}: no answer in time", f"{elapsed:.0f} s, {problem.found}", f"an answer within {subject.deadline_seconds} s",
+                           "look at the log; a larger `waitSeconds:` waits longer")
+            raise NotReady(late if problem.code == "not-ready" else problem, log.phase, log.tail[-TAIL:])
+        phase = log.phase or "start"
+        if phase != told[0] or elapsed - told[1] >= 15:
+            told = (phase, elapsed)
+            say(f"{phase}, {elapsed:.0f} s")
+        time.sleep(POLL_SECONDS)
+
+
+def still_answers(target: Target, endpoint: str, plan: Mapping[str, Any]) -> Refusal | None:
+    """The proof once more, at most once in a run; for `read`."""
+    return run.once(("answers", target, endpoint), lambda: prove(Connection(target), Subject.of(endpoint, plan), run.api_key(endpoint))[0]).result()
+
+
+def measured(log: health.LogReport) -> dict[str, Any]:
+    """What the engine reported of itself, as stack output."""
+    return asdict(log.measured)

@@ -1,0 +1,115 @@
+"""What one engine operation reads, once: hosts and models, each in a thread of its own, joined by whoever needs it.
+
+The engine calls `check` one at a time, so a provider that reads when asked puts hosts in a queue. `start` gets the whole
+stack configuration from `configure()` and begins to read all hosts at once; `facts_of` joins, or reads what nobody announced.
+"""
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from planning.detect.facts import HostFacts, HostSurvey
+from planning.errors import PlanningError, Refusal
+from planning.resolve.manifest import ModelManifest
+from providers.transport.address import Target, bad_address, parse_address
+from providers.transport.errors import TransportError
+from providers.transport.ssh import Connection
+
+PROBE_SECONDS = 45
+_pool = ThreadPoolExecutor(64, thread_name_prefix="amd-vllm")
+_futures: dict[tuple, Future] = {}
+_lock = threading.Lock()
+_secrets: dict[str, Any] = {"hf_token": None, "api_keys": {}}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One host as it was read: facts and survey, or the problem that kept us from it. `outputs`: section name -> text."""
+
+    outputs: Mapping[str, str]
+    facts: HostFacts | None = None
+    survey: HostSurvey | None = None
+    problem: Refusal | None = None
+
+
+def start(config: Any) -> None:
+    """Begin with all hosts of the configuration; keep its secrets in this process. `config`: what `configure()` was given."""
+    sys.tracebacklimit = 0  # of the plugin process: what a user can cause is told in a sentence, not in a traceback
+    _secrets.update(hf_token=config.get("hfToken"), api_keys=plain(config.get("apiKeys")) or {})
+    for name, keys in (plain(config.get("hosts")) or {}).items():
+        if isinstance(keys, Mapping) and isinstance(keys.get("address"), str) and parse_address(keys["address"]):
+            facts_of(Target(str(name), keys["address"], keys.get("identityFile"), keys.get("knownHosts"), keys.get("acceptNewHostKey") is True))
+
+
+def plain(value: Any) -> Any:
+    """A configuration value that the engine may hand over as JSON text."""
+    return json.loads(value) if isinstance(value, str) else value
+
+
+def hf_token() -> str | None:
+    """The Hub token of the stack's secret configuration; without one, the Hub client finds its own."""
+    return _secrets["hf_token"]
+
+
+def api_key(endpoint: str) -> str | None:
+    return _secrets["api_keys"].get(endpoint)
+
+
+def facts_of(target: Target) -> Future:
+    """Future of a `Reading`; its survey is complete only from `survey_of`."""
+    return once(("facts", target), lambda: _read(target, {}, "facts"))
+
+
+def survey_of(target: Target) -> Future:
+    """Future of a `Reading` with facts and survey: a second command on the same connection, when something new is placed."""
+    def read() -> Reading:
+        reading = facts_of(target).result()
+        return reading if reading.problem else _read(target, reading.outputs, "survey")
+    return once(("survey", target), read)
+
+
+def manifest_of(key: tuple, reader: Callable[[], ModelManifest]) -> Future:
+    """Future of the manifest of a model; `reader` runs at most once for its key."""
+    return once(("model", *key), reader)
+
+
+def once(key: tuple, work: Callable[[], Any]) -> Future:
+    with _lock:
+        if key not in _futures:
+            _futures[key] = _pool.submit(work)
+        return _futures[key]
+
+
+def _read(target: Target, known: Mapping[str, str], group: str) -> Reading:
+    from planning import detect
+
+    try:
+        outputs = {**known, **_outputs(target, group)}
+    except TransportError as error:
+        return Reading({}, problem=error.refusal)
+    except PlanningError as error:
+        return Reading({}, problem=Refusal("host-unreachable", f"{target.name}: the recording cannot be read", str(error),
+                                           "a folder of recorded outputs", "correct `address: recorded:DIR`"))
+    return Reading(outputs, *detect.read_host(target.name, outputs))
+
+
+def _outputs(target: Target, group: str) -> Mapping[str, str]:
+    """Section name -> text for one group of probes; a recorded host holds both groups."""
+    from planning import detect
+
+    if parse_address(target.address) is None:
+        raise TransportError(bad_address(target.name, target.address))
+    if target.parsed.scheme == "recorded":
+        return detect.load_recording(Path(target.parsed.path).expanduser())
+    if os.environ.get("DOCKER_CONTEXT"):
+        raise TransportError(Refusal("bad-value", f"{target.name}: DOCKER_CONTEXT is set", os.environ["DOCKER_CONTEXT"],
+                                     "no DOCKER_CONTEXT: it overrides the host of every docker provider", "unset it: `env -u DOCKER_CONTEXT ...`"))
+    result = Connection(target).run(detect.probes.script((group,)), timeout=PROBE_SECONDS)
+    return detect.probes.split(result.stdout)

@@ -1,0 +1,87 @@
+"""Addresses of hosts: `ssh://user@host:port`, `local`, `recorded:DIR`, and the ssh options that belong to a connection.
+
+One set of options serves our own `ssh`, the docker provider's (`ssh_opts`) and forwards, so there is one identity, one
+trust decision and one multiplexed connection per host. Nothing here opens anything.
+"""
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from planning.errors import Refusal
+
+_SSH = re.compile(r"ssh://(?:(?P<user>[A-Za-z_][\w.-]{0,63})@)?(?P<host>[A-Za-z0-9][\w.-]{0,252}|\[[0-9A-Fa-f:.]+(?:%\w+)?\])(?::(?P<port>\d{1,5}))?/?\Z")
+CONNECT_SECONDS = 10
+
+
+@dataclass(frozen=True)
+class Address:
+    """A parsed address. `scheme`: ssh, local or recorded; `path` only for recorded."""
+
+    scheme: str
+    user: str | None = None
+    host: str | None = None
+    port: int | None = None
+    path: str | None = None
+
+    @property
+    def url(self) -> str:
+        user, port = f"{self.user}@" if self.user else "", f":{self.port}" if self.port else ""
+        return f"ssh://{user}{self.host}{port}"
+
+
+def parse_address(text: str) -> Address | None:
+    """None for what is no address (an option in disguise, a shell word, a path with a scheme that nobody knows)."""
+    if text == "local":
+        return Address("local")
+    if text.startswith("recorded:") and len(text) > len("recorded:"):
+        return Address("recorded", path=text.removeprefix("recorded:"))
+    match = _SSH.match(text)
+    if match is None or match["port"] and not 0 < int(match["port"]) < 65536:
+        return None
+    return Address("ssh", match["user"], match["host"], int(match["port"]) if match["port"] else None)
+
+
+@dataclass(frozen=True)
+class Target:
+    """How one host is reached: the host keys of the configuration that concern the connection."""
+
+    name: str
+    address: str
+    identity_file: str | None = None
+    known_hosts: str | None = None
+    accept_new_host_key: bool = False
+
+    @classmethod
+    def of(cls, name: str, keys: Mapping[str, Any]) -> Target:
+        """From a provider's properties or parsed configuration (snake case)."""
+        return cls(name, keys["address"], keys.get("identity_file"), keys.get("known_hosts"), bool(keys.get("accept_new_host_key")))
+
+    @property
+    def parsed(self) -> Address:
+        parsed = parse_address(self.address)
+        if parsed is None:
+            raise ValueError(self.address)
+        return parsed
+
+    def ssh_options(self) -> list[str]:
+        """Options for every `ssh` process. `~` is left to ssh, so that the same text is right for everybody who shares state."""
+        keys = {"BatchMode": "yes", "ConnectTimeout": CONNECT_SECONDS, "ServerAliveInterval": 5, "ServerAliveCountMax": 3,
+                "StrictHostKeyChecking": "accept-new" if self.accept_new_host_key else "yes", "LogLevel": "ERROR",
+                "ControlMaster": "auto", "ControlPath": self.control_path, "ControlPersist": 60,
+                **({"UserKnownHostsFile": self.known_hosts} if self.known_hosts else {}),
+                **({"IdentityFile": self.identity_file, "IdentitiesOnly": "yes"} if self.identity_file else {})}
+        return [word for key, value in keys.items() for word in ("-o", f"{key}={value}")]
+
+    @property
+    def control_path(self) -> str:
+        """Short (a unix socket path ends at 104 bytes), and its own for each way of reaching a host."""
+        own = "\0".join(map(str, (self.address, self.identity_file, self.known_hosts, self.accept_new_host_key)))
+        return f"~/.ssh/amd-vllm-{hashlib.sha256(own.encode()).hexdigest()[:16]}"
+
+
+def bad_address(name: str, text: str) -> Refusal:
+    return Refusal("bad-value", f"host {name}: address", repr(text)[:200], "`ssh://user@host:port`, `local` or `recorded:DIR`", "correct `address:`")
