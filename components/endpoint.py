@@ -1,0 +1,137 @@
+"""`VllmEndpoint`: the steps of one endpoint as visible lines. It declares; every decision is the plan's."""
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import pulumi
+
+from components.barrier import Barrier
+from components.container import container, remote_image
+from components.host import Host
+from planning.errors import Refusal
+from planning.families import family_of
+from planning.request import parse_endpoint
+from providers import proof, record
+from providers.endpoint_health import EndpointHealth
+from providers.endpoint_start import EndpointStart
+from providers.transport.address import Target
+from providers.transport.errors import TransportError
+
+_barrier = Barrier()
+
+
+class VllmEndpoint(pulumi.ComponentResource):
+    """A served model on one host. `settings`: the endpoint keys of the configuration (camelCase), without kind and host.
+
+    Outputs: `endpoint` (what apps need), `base_url`, `model`, `measured`.
+    """
+
+    endpoint: pulumi.Output[dict]
+    base_url: pulumi.Output[str]
+    model: pulumi.Output[str]
+    measured: pulumi.Output[dict]
+
+    def __init__(self, token: str, kind: str, name: str, host: Host, settings: Mapping[str, Any], api_key: pulumi.Input[str] | None = None,
+                 opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(token, name, None, opts)
+        self._name, self._host, self._api_key = name, host, api_key
+        request, problems = parse_endpoint(name, {**settings, "kind": kind, "host": host.name})
+        if request is None:
+            raise pulumi.RunError("; ".join(problem.text() for problem in problems))
+        if not host.late:
+            _barrier.join(name)
+        inside = pulumi.ResourceOptions(parent=self)
+        on_host = pulumi.ResourceOptions(parent=self, provider=host.docker)
+
+        model = request.model or family_of(kind).default_model()                                  # resolve
+        plan = host.plan_for(name, request, model, api_key is not None).apply(self._spoken)        # detect, fit, place, launch
+        image = remote_image(name, plan, on_host)                                                  # run
+        secrets = {"VLLM_API_KEY": pulumi.Output.secret(api_key)} if api_key is not None else {}
+        created = container(name, plan, image, secrets, on_host)
+        started = EndpointStart(name, self._start_inputs(plan, created.id), inside)
+        answering = pulumi.Output.all(started.container_id, plan, api_key).apply(self._answering)  # health
+        health = EndpointHealth(name, self._health_inputs(plan, answering), inside)
+        self._hand_over(plan, health)                                                              # outputs
+
+    async def _spoken(self, plan: dict[str, Any]) -> dict[str, Any]:
+        """Says on this resource what was decided, and waits for the others. Raises when anybody was refused."""
+        for line in _told(self._name, plan):
+            pulumi.log.info(line, self)
+        for warning in plan["warnings"]:
+            if warning["message"] not in self._host.said:
+                pulumi.log.warn(f"[{warning['code']}] {warning['message']}", self)
+        refused = plan["verdict"] == "refused"
+        for refusal in plan["refusals"]:
+            pulumi.log.error(f"{self._name}: {Refusal(**refusal).text()}", self)
+        for suggestion in plan["suggestions"]:
+            pulumi.log.info(f"this would fit: {suggestion['set']} ({suggestion['why']})", self)
+        if not refused and not pulumi.runtime.is_dry_run() and self._host.connection["address"].startswith("recorded:"):
+            refused = True
+            pulumi.log.error(f"{self._name}: {self._host.name} is a recorded host, which is for preview only", self)
+        if self._host.late and refused:
+            await asyncio.sleep(0.1)
+            raise pulumi.RunError(f"{self._name} is refused")
+        if not self._host.late:
+            await _barrier.speak(self._name, refused)
+        return plan
+
+    def _start_inputs(self, plan: pulumi.Output[dict], container_id: pulumi.Output[str]) -> dict[str, Any]:
+        return {"name": self._name, "connection": self._host.connection, "container_id": container_id,
+                "runtime": plan.apply(lambda p: p["launch"]["runtime"]), "cpuset_mems": plan.apply(lambda p: p["placement"]["cpuset_mems"]),
+                "token_path": plan.apply(lambda p: p["launch"]["environment"].get("HF_TOKEN_PATH"))}
+
+    async def _answering(self, found: list[Any]) -> str:
+        """Waits, outside any provider, until the engine answers; returns the container's id. Nothing happens in preview."""
+        container_id, plan, api_key = found
+        stack = pulumi.get_stack()
+        if pulumi.runtime.is_dry_run() or record.read(stack, "proven", self._name) == container_id:
+            return container_id
+        target = Target.of(self._host.name, self._host.connection)
+
+        def say(line: str) -> None:
+            pulumi.log.info(f"{self._name}: {line}", self)
+
+        try:
+            await asyncio.to_thread(proof.wait, target, proof.Subject.of(self._name, plan), api_key, say)
+        except TransportError as error:
+            pulumi.log.error(f"{self._name}: {error}", self)
+            await asyncio.sleep(0.1)
+            raise pulumi.RunError(f"{self._name} did not start to serve") from None
+        return container_id
+
+    def _health_inputs(self, plan: pulumi.Output[dict], container_id: pulumi.Output[str]) -> dict[str, Any]:
+        return {"name": self._name, "stack": pulumi.get_stack(), "connection": self._host.connection, "container_id": container_id,
+                "subject": plan.apply(lambda p: asdict(proof.Subject.of(self._name, p))),
+                "planned": plan.apply(lambda p: {key: p["memory"][key] for key in ("kv_cache_tokens", "max_concurrency", "required_bytes")})}
+
+    def _hand_over(self, plan: pulumi.Output[dict], health: EndpointHealth) -> None:
+        self.endpoint = pulumi.Output.all(plan, health.healthy, health.measured).apply(lambda found: _endpoint(self._host.name, found[0], found[2]))
+        self.base_url = self.endpoint.apply(lambda endpoint: endpoint["baseUrl"])
+        self.model = self.endpoint.apply(lambda endpoint: endpoint["model"])
+        self.measured = health.measured
+        pulumi.Output.all(health.comparison, health.warnings).apply(self._compare)
+        self.register_outputs({"endpoint": self.endpoint})
+
+    def _compare(self, found: list[Any]) -> None:
+        comparison, warnings = found
+        if comparison:
+            pulumi.log.info(comparison, self)
+        for warning in warnings or ():
+            pulumi.log.warn(f"[{warning['code']}] {warning['message']}", self)
+
+
+def _endpoint(host: str, plan: Mapping[str, Any], measured: Mapping[str, Any] | None) -> dict[str, Any]:
+    handoff, launch, memory = plan["handoff"], plan["launch"], plan["memory"]
+    return {"baseUrl": handoff["base_url"], "model": handoff["model"], "primaryEndpoint": handoff["primary_endpoint"],
+            "supportedEndpoints": handoff["supported_endpoints"], "host": host, "port": launch["port"], "runtime": launch["runtime"],
+            "image": launch["image"], "maxModelLen": memory["max_model_len"], "kvCacheTokens": memory["kv_cache_tokens"],
+            "placement": plan["placement"], "curl": handoff["curl"], "python": handoff["python"], "stop": handoff["stop"], "measured": measured}
+
+
+def _told(name: str, plan: Mapping[str, Any]) -> list[str]:
+    """The rows of the confirmation table, as preview shows them."""
+    rows = [f"  {label:<12} {value}" for label, value in plan["summary"]]
+    return ["\n".join([f"{name}: {plan['verdict']}", *rows])] if rows else []

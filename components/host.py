@@ -1,0 +1,114 @@
+"""`Host`: one machine. Its facts, one plan for all endpoints declared on it, and the docker provider that reaches it.
+
+Endpoints are declared one by one; the plan is registered when the program has been read to its end, so their order does not matter.
+"""
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import pulumi
+import pulumi_docker as docker
+
+from planning.request import EndpointRequest, HostConnection
+from providers.host_plan import HostPlan
+from providers.host_probe import HostProbe
+from providers.model_manifest import ModelManifest
+from providers.transport.address import Target
+
+
+class Host(pulumi.ComponentResource):
+    """A host that endpoints run on. `address` and the rest are the host keys of the configuration, in snake case.
+
+    An address may be another resource's output: its endpoints are then planned and judged in the update.
+    """
+
+    summary: pulumi.Output[str]
+
+    def __init__(self, name: str, connection: HostConnection | Mapping[str, Any], opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("amd-vllm:index:Host", name, None, opts)
+        keys = connection.model_dump() if isinstance(connection, HostConnection) else dict(connection)
+        self.name, self.child = name, pulumi.ResourceOptions(parent=self)
+        self.connection = {"name": name, **{key: keys.get(key) for key in ("address", "identity_file", "known_hosts")},
+                           "accept_new_host_key": bool(keys.get("accept_new_host_key"))}
+        self._advertise = keys.get("advertise_address")
+        self.late = any(isinstance(value, pulumi.Output) for value in self.connection.values())
+        self.probe = HostProbe(name, self.connection, self.child)
+        self.docker = docker.Provider(name, host=pulumi.Output.from_input(self.connection).apply(_docker_host),
+                                      ssh_opts=pulumi.Output.from_input(self.connection).apply(_ssh_options), opts=self.child)
+        self._requests: dict[str, dict[str, Any]] = {}
+        self._models: dict[str, Any] = {}
+        self._keyed: list[str] = []
+        self._plan: asyncio.Future | None = None
+        self.said: set[str] = set()  # warnings that were attached to this host
+        self.summary = pulumi.Output.all(self.probe.summary, self.probe.warnings, self.probe.problem, self.probe.pending).apply(self._say)
+        self.register_outputs({"summary": self.summary})
+
+    def plan_for(self, endpoint: str, request: EndpointRequest, model: str, keyed: bool) -> pulumi.Output[dict]:
+        """The endpoint's own plan. May be called until the program has been read to its end."""
+        if self._plan is None:
+            self._plan = asyncio.get_event_loop().create_future()
+            asyncio.ensure_future(self._register())  # runs when the program has been read to its end
+        if endpoint in self._requests:
+            raise pulumi.RunError(f"two endpoints on {self.name} are called {endpoint}")
+        self._requests[endpoint] = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        self._models[endpoint] = self._manifest(model, request.revision)
+        self._keyed += [endpoint] if keyed else []
+
+        async def mine() -> pulumi.Output[dict]:
+            return (await self._plan).plans.apply(lambda plans: plans[endpoint])
+
+        return pulumi.Output.from_input(mine())
+
+    def _manifest(self, model: str, revision: str) -> dict[str, Any]:
+        """Which manifest an endpoint needs. A model on the Hub is read once for all hosts, a directory once for its host."""
+        local = model.startswith("/")
+        name = f"{model}@{self.name}" if local else f"{model}@{revision}"
+        resource = _manifests.get(name) or _manifests.setdefault(
+            name, ModelManifest(name, model, revision, self.connection if local else None, self.child if local else None))
+        return {"model": model, "requested_revision": revision, "connection": self.connection if local else None,
+                "revision": resource.manifest.apply(lambda manifest: (manifest or {}).get("revision"))}
+
+    async def _register(self) -> None:
+        self._plan.set_result(HostPlan(self.name, {
+            "stack": pulumi.get_stack(), "name": self.name, "connection": self.connection, "advertise_address": self._advertise,
+            "requests": dict(sorted(self._requests.items())), "models": dict(sorted(self._models.items())), "keyed": sorted(self._keyed),
+        }, pulumi.ResourceOptions(parent=self, depends_on=[self.probe])))
+
+    def _say(self, found: list[Any]) -> str:
+        from planning.errors import Refusal
+
+        summary, warnings, problem, pending = found
+        if pending:
+            pulumi.log.warn(f"{self.name}: its address is not known yet; facts and plans come with the update", self)
+        elif problem:
+            pulumi.log.error(Refusal(**problem).text(), self)
+        else:
+            pulumi.log.info(summary, self)
+        for warning in warnings or ():
+            self.said.add(warning["message"])
+            pulumi.log.warn(f"[{warning['code']}] {warning['message']}", self)
+        return summary
+
+
+_manifests: dict[str, ModelManifest] = {}
+
+
+def _target(connection: Mapping[str, Any]) -> Target:
+    return Target.of(connection["name"], connection)
+
+
+def _docker_host(connection: Mapping[str, Any]) -> str:
+    """What the docker provider connects to. A bad or recorded address gets the local socket, which preview never opens."""
+    from providers.transport.address import parse_address
+
+    address = parse_address(connection["address"])
+    return address.url if address and address.scheme == "ssh" else "unix:///var/run/docker.sock"
+
+
+def _ssh_options(connection: Mapping[str, Any]) -> list[str]:
+    from providers.transport.address import parse_address
+
+    address = parse_address(connection["address"])
+    return _target(connection).ssh_options() if address and address.scheme == "ssh" else []
