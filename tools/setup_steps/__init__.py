@@ -1,0 +1,1 @@
+"""What `tools/setup` does, one step to a file. Standard library only."""
