@@ -50,10 +50,11 @@ def domains(facts: HostFacts, taken: frozenset[int]) -> tuple[Domain, ...]:
     memory = node_memory(facts)
     sockets: dict[int, list[Core]] = {}
     for row, threads in _cores(facts):
-        socket = sockets.setdefault(_socket(facts, row), [])
+        number = _socket(facts, row)
+        socket = sockets.setdefault(number, [])
         usable = [cpu for cpu in threads if _allowed(facts, cpu)]
         if usable and not taken & set(threads) and memory.get(row.node or 0) != 0:
-            socket.append(Core(usable[0], row.socket, row.node or 0))
+            socket.append(Core(usable[0], number, row.node or 0))
     owners: dict[int, set[int]] = {}
     for row in facts.cpu.topology:
         owners.setdefault(_socket(facts, row), set()).add(row.node or 0)

@@ -5,8 +5,10 @@ All bytes are per rank. `document` and `from_document` are the way into JSON and
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field, is_dataclass
+from functools import lru_cache
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from planning.errors import Consent, Refusal, Suggestion, Warn
 
@@ -153,3 +155,29 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return [_plain(item) for item in value]
     return value
+
+
+def from_document(data: Mapping[str, Any]) -> EndpointPlan:
+    """The inverse of `document`. Numbers that came back from Pulumi's state as floats are integers again where they are meant to be."""
+    return _typed(EndpointPlan, data)
+
+
+def _typed(kind: Any, value: Any) -> Any:
+    """`value` (plain data) as the annotated type `kind`."""
+    if value is None:
+        return None
+    if is_dataclass(kind):
+        hints = _hints(kind)
+        return kind(**{name: _typed(hints[name], value[name]) for name in hints if name in value})
+    origin, inside = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return _typed(next(item for item in inside if item is not type(None)), value)
+    if origin is tuple:
+        each = (inside[0],) * len(value) if inside[1:] == (...,) else inside
+        return tuple(_typed(item, part) for item, part in zip(each, value))
+    return int(value) if kind is int else value
+
+
+@lru_cache(maxsize=None)
+def _hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)

@@ -25,6 +25,16 @@ class Claims:
     ports: frozenset[int] = frozenset()
     node_bytes: Mapping[int, int] = field(default_factory=dict)
 
+    @staticmethod
+    def total(parts: Iterable[Claims]) -> Claims:
+        """All claims together: sets are united, bytes of a node are added up."""
+        parts, held = tuple(parts), {}
+        for part in parts:
+            for node, size in part.node_bytes.items():
+                held[node] = held.get(node, 0) + size
+        return Claims(frozenset().union(*(p.cpus for p in parts)), frozenset().union(*(p.gpus for p in parts)),
+                      frozenset().union(*(p.ports for p in parts)), held)
+
 
 @dataclass(frozen=True)
 class Case:

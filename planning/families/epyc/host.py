@@ -1,0 +1,31 @@
+"""The EPYC family without containers: a Python environment on the host, bound with numactl or taskset, started by systemd.
+
+From the host's tools and libraries, giving the words before `serve` and the preloaded libraries.
+"""
+from __future__ import annotations
+
+from planning.families.base import Case, Choice
+
+
+def host_entrypoint(case: Case, choice: Choice) -> tuple[str, ...]:
+    """Binding and interpreter: cores and memory with numactl, cores alone with taskset, else nothing."""
+    place, tools = choice.placement, case.facts.tools
+    if "numactl" in tools:
+        bind = ("numactl", f"--physcpubind={place.cpuset_cpus}", f"--membind={place.cpuset_mems}")
+    else:
+        bind = ("taskset", "-c", place.cpuset_cpus or "") if "taskset" in tools else ()
+    return (*bind, interpreter(case), "-m", "vllm.entrypoints.cli.main")
+
+
+def interpreter(case: Case) -> str:
+    """The Python that has vllm: `pythonEnv`'s, else the first one the probe found."""
+    if case.request.python_env:
+        return case.request.python_env.rstrip("/") + "/bin/python"
+    return next(iter(case.facts.python_envs), "python3")
+
+
+def host_environment(case: Case) -> dict[str, str]:
+    """TCMalloc before Intel's OpenMP, those that are there."""
+    order = ("libtcmalloc_minimal.so.4", "libiomp5.so")
+    found = [path for name in order for path in case.facts.libraries if path.endswith(name)]
+    return {"LD_PRELOAD": ":".join(found)} if found else {}

@@ -1,0 +1,52 @@
+"""Who holds what on a host: containers of other stacks, endpoints planned before, and what an endpoint's own container has.
+
+From the survey's labels and the documents of earlier plans, giving `Claims`. What an endpoint's own container holds counts
+as free for it; what ours holds is a claim, so it is not counted again as a stranger's.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from planning.detect.facts import HostFacts, HostSurvey, OurContainer
+from planning.families import family_of
+from planning.families.base import Case, Choice, Claims
+from planning.place import nodes_of
+from planning.plan import from_document
+
+
+def by_other_stacks(stack: str, facts: HostFacts, survey: HostSurvey) -> Claims:
+    """Running containers that carry our labels and belong to another stack."""
+    return Claims.total([_of_container(facts, c) for c in survey.containers if c.stack != stack and c.running is not False])
+
+
+def _of_container(facts: HostFacts, container: OurContainer) -> Claims:
+    nodes = nodes_of(facts, container.cpus) or (() if container.node is None else (container.node,))
+    held = {node: container.memory_bytes for node in nodes if container.memory_bytes}
+    return Claims(frozenset(container.cpus), frozenset(container.gpus), frozenset({container.port} if container.port else ()), held)
+
+
+def held_before(document: Mapping[str, Any]) -> Claims:
+    """What an endpoint holds by its last plan, so that nobody takes it before the endpoint itself is planned again."""
+    plan = from_document(document)
+    if plan.placement is None:
+        return Claims()
+    ports = frozenset({plan.launch.port} if plan.launch else ())
+    return Claims.total([family_of(plan.family).claims(Choice(plan.placement, plan.memory)), Claims(ports=ports)])
+
+
+def own_port(case: Case) -> int | None:
+    """The port that the endpoint has: by its last plan, else by its container on the host."""
+    launch = (case.previous or {}).get("launch")
+    if launch and launch.get("port"):
+        return int(launch["port"])
+    return next((c.port for c in case.survey.containers if c.stack == case.stack and c.endpoint == case.name), None)
+
+
+def without_own(stack: str, name: str, survey: HostSurvey) -> HostSurvey:
+    """The survey as one endpoint sees it: its own container's port is free for it."""
+    mine = {c.port for c in survey.containers if c.stack == stack and c.endpoint == name}
+    if not mine or survey.used_ports is None:
+        return survey
+    return replace(survey, used_ports=tuple(port for port in survey.used_ports if port not in mine))
