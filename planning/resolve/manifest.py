@@ -42,11 +42,17 @@ class ModelManifest:
     refusals: tuple[Refusal, ...] = ()
     warnings: tuple[Warn, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
+    tokenizer: Mapping[str, Any] = field(default_factory=dict)   # {"class", "remote_code"}; empty: not read
+    sentence_transformers: bool = False        # modules.json is there: vLLM starts it as a pooling model
+    weight_format: str | None = None           # safetensors, bin, pt, gguf; None: no listing
 
 
 @dataclass(frozen=True)
 class ModelSupport:
-    """A manifest judged for one engine. `launchable` None: cannot be judged here, start-up decides (a warning says so)."""
+    """A manifest judged for one engine. `launchable` None: cannot be judged here, start-up decides (a warning says so).
+
+    `engine_args` are arguments without which this engine does not start this model (a warning says why each is there).
+    """
 
     architecture: str | None
     task: str | None                           # generate, pooling, transcription …
@@ -59,3 +65,5 @@ class ModelSupport:
     max_model_len: int | None                  # the model's own limit (derived as vLLM derives it)
     refusals: tuple[Refusal, ...] = ()
     warnings: tuple[Warn, ...] = ()
+    default_max_model_len: int | None = None   # what vLLM takes when nobody asks; lower than the limit for LongRoPE
+    engine_args: tuple[str, ...] = ()

@@ -1,0 +1,148 @@
+"""`ModelManifest` from the files of a model, wherever they came from: the Hub, a folder, a directory read over SSH."""
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from planning.errors import Refusal, Warn
+from planning.resolve import chat_template, hf_config, weight_files
+from planning.resolve.manifest import ChatTemplate, ModelManifest
+
+CONFIG, TOKENIZER, GENERATION, QUANT = "config.json", "tokenizer_config.json", "generation_config.json", "hf_quant_config.json"
+# Long lists that nobody here reads; they would only make the state bigger.
+_JUNK = ("id2label", "label2id", "task_specific_params", "bad_words_ids", "suppress_tokens", "begin_suppress_tokens",
+         "forced_decoder_ids", "short_factor", "long_factor", "_name_or_path")
+
+
+def manifest_from_files(id: str, revision: str | None, files: Mapping[str, bytes | str], listing: Sequence[Mapping[str, Any]],
+                        info: Mapping[str, Any]) -> ModelManifest:
+    """`files`: path -> content of those that were read (a *.safetensors: its header). `listing`: {"path", "size"} of all files.
+
+    `info`: gated, requested_revision, parameters, safetensors ({"parameters": {dtype: elements}, "total"}), weights_bytes,
+    chat_template ({"where", "chars"}), complete (whether `listing` names every file). Broken files become warnings, a missing or
+    broken config.json a refusal. Never raises for content.
+    """
+    warnings: list[Warn] = []
+    parsed = {n: _parse(n, c, warnings) for n, c in files.items() if n.endswith(".json")}
+    config = parsed.get(CONFIG)
+    config = _with_quantization(config, parsed.get(QUANT)) if config is not None else None
+    paths = {str(f.get("path")) for f in listing} | set(files)
+    weights = weight_files.choose(listing, parsed.get(weight_files.INDEX))
+    tensors = _tensors(files, parsed, weights, info, config)
+    return ModelManifest(
+        id=id, revision=revision, requested_revision=str(info.get("requested_revision") or "main"),
+        config=slim(config) if config is not None else None, generation_config=parsed.get(GENERATION),
+        chat_template=_template(parsed, files, paths, info),
+        weights_bytes=_weights_bytes(tensors, weights, info), tensors=_public(tensors), parameters=_parameters(info),
+        gated=_gated(info.get("gated")), has_remote_code=bool(config and hf_config.remote_code(config)),
+        download_bytes=weight_files.download_bytes(listing, weights),
+        refusals=() if config is not None else (_no_config(id, files, weights),), warnings=tuple(warnings),
+        tokenizer=_tokenizer(parsed.get(TOKENIZER)), sentence_transformers="modules.json" in paths,
+        weight_format=weights.kind, extra={k: info[k] for k in ("canonical_id", "notes") if info.get(k)})
+
+
+def _parse(name: str, content: bytes | str, warnings: list[Warn]) -> dict[str, Any] | None:
+    try:
+        value = json.loads(content)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        warnings.append(Warn("file-unreadable", f"{name} is not a JSON object ({len(content)} bytes): ignored"))
+        return None
+    return value
+
+
+def _with_quantization(config: dict[str, Any], separate: Mapping[str, Any] | None) -> dict[str, Any]:
+    """ModelOpt before 0.31 kept the quantisation in a file of its own; vLLM reads it when config.json has none."""
+    if separate and not hf_config.section(config, "quantization_config"):
+        return {**config, "quantization_config": dict(separate)}
+    return config
+
+
+def slim(config: Mapping[str, Any]) -> dict[str, Any]:
+    """config.json without what nobody reads, at every depth."""
+    return {k: slim(v) if isinstance(v, Mapping) else v for k, v in config.items() if k not in _JUNK}
+
+
+def _template(parsed: Mapping[str, Any], files: Mapping[str, Any], paths: set[str], info: Mapping[str, Any]) -> ChatTemplate:
+    present = {p for p in paths if p != chat_template.JINJA or not _is_empty(files.get(p))}
+    processor = parsed.get(chat_template.PROCESSOR)
+    found = chat_template.find(parsed.get(TOKENIZER), processor, present, listing_complete=bool(info.get("complete")))
+    said = info.get("chat_template")
+    if found.status == "unknown" and isinstance(said, Mapping):
+        return ChatTemplate("absent" if str(said.get("where", "")).startswith("absent") or not said.get("chars") else "present")
+    return found
+
+
+def _is_empty(content: bytes | str | None) -> bool:
+    return content is not None and not content.strip()
+
+
+def _tensors(files: Mapping[str, bytes | str], parsed: Mapping[str, Any], weights: weight_files.WeightFiles, info: Mapping[str, Any],
+             config: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Exact bytes, best source first: headers of all files, the index, the Hub's summary."""
+    headers = [weight_files.parse_header(_bytes(files[p])) for p in weights.paths if p in files]
+    if weights.kind == "safetensors" and headers and len(headers) == len(weights.paths) and None not in headers:
+        return _tied(weight_files.from_headers(h for h in headers if h), config)
+    index = parsed.get(weight_files.INDEX)
+    found = weight_files.from_index(index) if index else None
+    if found is None:
+        found = weight_files.from_counts(hf_config.section(hf_config.section(info, "safetensors"), "parameters"))
+    if found and weights.bytes and abs(found["total_bytes"] - weights.bytes) > 0.02 * weights.bytes:
+        return None                                # written by a tool that counted something else: the files decide
+    return _tied(found, config) if found else None
+
+
+def _tied(found: dict[str, Any], config: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A head that is tied to the embedding and stored all the same is loaded once: `tied_head_bytes`, `loaded_bytes`."""
+    part = hf_config.text_part(config or {})
+    tied = bool((config or {}).get("tie_word_embeddings", part.get("tie_word_embeddings")))
+    heads = [n for n in found.get("names", ()) if n.endswith("lm_head.weight")]
+    size = 0
+    if tied and heads:
+        vocab, hidden = hf_config.number(part, "vocab_size"), hf_config.number(part, "hidden_size")
+        size = found.get("sizes", {}).get(heads[0]) or int((vocab or 0) * (hidden or 0) * 2)
+    return {**found, "tied_head_bytes": size, "loaded_bytes": found["total_bytes"] - size}
+
+
+def _public(tensors: dict[str, Any] | None) -> dict[str, Any] | None:
+    """What goes into state: sums, no list of names."""
+    return {k: v for k, v in tensors.items() if k not in ("names", "sizes")} if tensors else None
+
+
+def _weights_bytes(tensors: Mapping[str, Any] | None, weights: weight_files.WeightFiles, info: Mapping[str, Any]) -> int | None:
+    if tensors:
+        return int(tensors["total_bytes"])
+    said = hf_config.number(info, "weights_bytes")
+    return weights.bytes if weights.bytes is not None else (int(said) if said else None)
+
+
+def _parameters(info: Mapping[str, Any]) -> int | None:
+    value = hf_config.number(info, "parameters") or hf_config.number(hf_config.section(info, "safetensors"), "total")
+    return int(value) if value else None
+
+
+def _gated(value: Any) -> bool | None:
+    """The Hub says false, "auto" or "manual"."""
+    return None if value is None else bool(value)
+
+
+def _tokenizer(config: Mapping[str, Any] | None) -> dict[str, Any]:
+    if config is None:
+        return {}
+    mapped = hf_config.remote_code(config).get("AutoTokenizer")
+    return {"class": hf_config.text(config, "tokenizer_class"), "remote_code": bool(mapped)}
+
+
+def _bytes(content: bytes | str) -> bytes:
+    return content.encode() if isinstance(content, str) else content
+
+
+def _no_config(id: str, files: Mapping[str, Any], weights: weight_files.WeightFiles) -> Refusal:
+    what = f"{id}: config.json cannot be read, so that nothing is known about the model"
+    if weights.kind == "gguf":
+        return Refusal("metadata-missing", what, "a repository of GGUF files without config.json", "safetensors with a config.json",
+                       "name the repository that the GGUF files were made from")
+    return Refusal("metadata-missing", what, "no config.json" if CONFIG not in files else "a config.json that is not a JSON object",
+                   "config.json of a Transformers checkpoint", "check the name of the model and its revision")
