@@ -52,10 +52,11 @@ def _capabilities(spec: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _security(spec: Mapping[str, Any]) -> list[str]:
-    """A seccomp profile is named by its data file in the plan; the API takes the JSON itself."""
+    """A seccomp profile is named by its data file in the plan; the API takes the JSON itself. With `ipc: host` Docker adds
+    `label=disable` by itself: said here too, or every refresh would show a change."""
     from planning.catalog import DATA
 
-    return [f"seccomp={(DATA / option.removeprefix('seccomp=')).read_text(encoding='utf-8')}" if option.endswith(".json") else option
+    return (["label=disable"] if spec["ipc"] == "host" else []) + [f"seccomp={(DATA / option.removeprefix('seccomp=')).read_text(encoding='utf-8')}" if option.endswith(".json") else option
             for option in spec["security_opt"]]
 
 
