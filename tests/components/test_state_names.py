@@ -1,0 +1,41 @@
+"""Names that are users' state: type tokens, provider module paths. Change one only with an alias (and say so in the CHANGELOG)."""
+from __future__ import annotations
+
+import base64
+import pickletools
+
+import pytest
+from pulumi.dynamic.dynamic import serialize_provider
+
+from components import KINDS, EpycVllmEndpoint, Host, InstinctVllmEndpoint
+from providers.endpoint_health import EndpointHealth, EndpointHealthProvider
+from providers.endpoint_start import EndpointStart, EndpointStartProvider
+from providers.host_plan import HostPlan, HostPlanProvider
+from providers.host_probe import HostProbe, HostProbeProvider
+from providers.model_manifest import ModelManifest, ModelManifestProvider
+
+PINNED = {
+    HostProbe: ("dynamic/amd-vllm:HostProbe", HostProbeProvider, "providers.host_probe"),
+    ModelManifest: ("dynamic/amd-vllm:ModelManifest", ModelManifestProvider, "providers.model_manifest"),
+    HostPlan: ("dynamic/amd-vllm:HostPlan", HostPlanProvider, "providers.host_plan"),
+    EndpointStart: ("dynamic/amd-vllm:EndpointStart", EndpointStartProvider, "providers.endpoint_start"),
+    EndpointHealth: ("dynamic/amd-vllm:EndpointHealth", EndpointHealthProvider, "providers.endpoint_health"),
+}
+
+
+@pytest.mark.parametrize("resource", PINNED, ids=lambda resource: resource.__name__)
+def test_a_provider_is_pickled_by_reference_and_the_same_from_run_to_run(resource):
+    token, provider, module = PINNED[resource]
+    assert resource._resource_type_name == token
+    first, second = serialize_provider(provider()), serialize_provider(provider())
+    assert first == second
+    texts = [argument for _, argument, _ in pickletools.genops(base64.b64decode(first)) if isinstance(argument, str)]
+    assert module in texts and provider.__name__ in texts
+    assert len(base64.b64decode(first)) < 200, "by reference: no code in the state"
+
+
+def test_components_keep_their_tokens():
+    assert KINDS == {"epyc": EpycVllmEndpoint, "instinct": InstinctVllmEndpoint}
+    source = {cls: open(__import__(cls.__module__, fromlist=["x"]).__file__).read() for cls in (Host, EpycVllmEndpoint, InstinctVllmEndpoint)}
+    for cls, text in source.items():
+        assert f'"amd-vllm:index:{cls.__name__}"' in text
