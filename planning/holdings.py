@@ -11,7 +11,7 @@ from typing import Any
 
 from planning.detect.facts import HostFacts, HostSurvey, OurContainer
 from planning.families import family_of
-from planning.families.base import Case, Choice, Claims
+from planning.families.base import Choice, Claims
 from planning.place import nodes_of
 from planning.plan import from_document
 
@@ -36,17 +36,21 @@ def held_before(document: Mapping[str, Any]) -> Claims:
     return Claims.total([family_of(plan.family).claims(Choice(plan.placement, plan.memory)), Claims(ports=ports)])
 
 
-def own_port(case: Case) -> int | None:
-    """The port that the endpoint has: by its last plan, else by its container on the host."""
-    launch = (case.previous or {}).get("launch")
+def own_port(previous: Mapping[str, Any] | None, stack: str, name: str, survey: HostSurvey) -> int | None:
+    """The port that an endpoint has: by its last plan, else by its container on the host."""
+    launch = (previous or {}).get("launch")
     if launch and launch.get("port"):
         return int(launch["port"])
-    return next((c.port for c in case.survey.containers if c.stack == case.stack and c.endpoint == case.name), None)
+    return next((c.port for c in survey.containers if c.stack == stack and c.endpoint == name), None)
 
 
-def without_own(stack: str, name: str, survey: HostSurvey) -> HostSurvey:
-    """The survey as one endpoint sees it: its own container's port is free for it."""
-    mine = {c.port for c in survey.containers if c.stack == stack and c.endpoint == name}
-    if not mine or survey.used_ports is None:
+def without_own(stack: str, name: str, facts: HostFacts, survey: HostSurvey, port: int | None) -> HostSurvey:
+    """The survey as one endpoint sees it: the port of its own container is free for it.
+
+    `port`: the port by its last plan. It is its own while its container is there (or nobody can say), else whoever listens is another.
+    """
+    containers = [c for c in survey.containers if c.stack == stack and c.endpoint == name]
+    mine = {c.port for c in containers} | ({port} if containers or facts.docker.reachable is not True else set())
+    if survey.used_ports is None:
         return survey
-    return replace(survey, used_ports=tuple(port for port in survey.used_ports if port not in mine))
+    return replace(survey, used_ports=tuple(used for used in survey.used_ports if used not in mine))

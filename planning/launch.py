@@ -1,7 +1,7 @@
 """What both families share of the launch: the runtime, what is mounted, the token's file, labels and the container's name.
 
 From a `Case`, giving values and notes; the families put them into a `LaunchSpec`. No secret passes through here: the token
-is a path whose content the Pulumi side writes at start.
+is a path in the container, and whoever starts it writes its content there.
 """
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def cpuset_works(case: Case, runtime: str | None) -> tuple[bool, Notes]:
 
 
 def cache_mounts(case: Case) -> tuple[tuple[Mount, ...], Notes]:
-    """All that the engine reads from the host: model cache, model directory, chat template, token file (gated models only)."""
+    """All that the engine reads from the host: model cache, model directory, chat template."""
     storage, request = case.facts.storage, case.request
     source, notes = _cache_path(case)
     autofs = storage.hf_cache_fstype == "autofs"
@@ -88,8 +88,6 @@ def cache_mounts(case: Case) -> tuple[tuple[Mount, ...], Notes]:
         mounts.append(Mount(request.model, request.model, read_only=True))
     if request.chat_template:
         mounts.append(Mount(_expand(case, request.chat_template), _expand(case, request.chat_template), read_only=True))
-    if case.manifest.gated:
-        mounts.append(Mount(token_path(case), TOKEN_TARGET, read_only=True))
     return tuple(mounts), notes + (_cache_warnings(case, source) if request.hf_cache is None else Notes())
 
 
@@ -128,22 +126,17 @@ def _expand(case: Case, path: str) -> str:
     return home + path[1:] if path.startswith("~/") else path
 
 
-def token_path(case: Case) -> str:
-    """The Hub token's file on the host (mode 0600), written when the endpoint starts and removed with it."""
-    return _expand(case, f"~/.local/share/amd-vllm/{case.stack}-{case.name}/hf_token")
-
-
 def token_environment(case: Case) -> Mapping[str, str]:
-    """HF_TOKEN_PATH for gated models, else nothing."""
+    """Where the Hub token will lie in the container (gated models only); its content is copied there before the start."""
     return {"HF_TOKEN_PATH": TOKEN_TARGET} if case.manifest.gated else {}
 
 
-def labels(case: Case, family: str, choice: Choice, port: int, held_bytes: int, generation: int) -> dict[str, str]:
+def labels(case: Case, family: str, choice: Choice, port: int, held_bytes: int) -> dict[str, str]:
     """What the survey of a later run reads back. `held_bytes`: what each rank takes of its node."""
     place = choice.placement
     values = {"stack": case.stack, "endpoint": case.name, "family": family, "cpus": place.cpuset_cpus or "", "gpus": cpu_list(place.gpus),
               "port": str(port), "node": str(place.numa_nodes[0]) if place.numa_nodes else "", "memory-bytes": str(held_bytes),
-              "revision": case.manifest.revision or "", "generation": str(generation)}
+              "revision": case.manifest.revision or "", "generation": str(case.generation)}
     return {LABEL + key: value for key, value in values.items() if value}
 
 

@@ -28,14 +28,15 @@ def plan_host(stack: str, facts: HostFacts, survey: HostSurvey, requests: Mappin
               previous: Mapping[str, Mapping[str, Any]] = {}, advertise_address: str | None = None, local: bool = False,
               api_keys: Collection[str] = ()) -> dict[str, EndpointPlan]:
     """Plans by endpoint name, in the order of `requests`. `previous`: documents of the last plans; `api_keys`: names that have one."""
-    before = {name: document for name, document in previous.items() if name in requests}
+    before = {name: document for name, document in previous.items() if name in requests and document.get("verdict") == "fits"}
     held = {name: held_before(document) for name, document in before.items()}
     foreign = by_other_stacks(stack, facts, survey)
     plans: dict[str, EndpointPlan] = {}
-    for name in sorted(requests, key=lambda name: (name not in before or not before[name].get("placement"), name)):
+    for name in sorted(requests, key=lambda name: (name not in before, name)):
         others = Claims.total([foreign, *(claims for other, claims in held.items() if other != name)])
-        case = Case(stack, requests[name], facts, without_own(stack, name, survey), manifests[name], others, before.get(name), name,
-                    has_api_key=name in api_keys, local=local)
+        port = own_port(before.get(name), stack, name, survey)
+        case = Case(stack, requests[name], facts, without_own(stack, name, facts, survey, port), manifests[name], others, before.get(name), name,
+                    has_api_key=name in api_keys, local=local, own_port=port, generation=int(previous.get(name, {}).get("generation") or 0))
         plans[name], claims = plan_endpoint(case, advertise_address)
         held.update({name: claims} if claims is not None else {})
     return {name: plans[name] for name in requests}
@@ -68,7 +69,7 @@ def _plan_one(case: Case, advertise: str | None) -> tuple[EndpointPlan, Claims |
     plan = EndpointPlan(
         name=case.name, family=family.kind, verdict="fits" if ready else "refused", refusals=notes.refusals, consents=notes.consents,
         warnings=notes.warnings, engine=steps.engine, recipe=steps.recipe, memory=choice and choice.memory, placement=choice and choice.placement,
-        generation=_generation(case), revision=case.manifest.revision,
+        generation=case.generation, revision=case.manifest.revision,
         summary=(*rows, ("Port", str(steps.launch.port))) if steps.launch else rows)
     if not ready:
         return plan, None
@@ -83,7 +84,7 @@ def _take_steps(case: Case) -> _Steps:
     engine, recipe, gates = family.engine(case)
     support, resolved = _resolve(case, family, engine)
     choice, placed = family.choose(case, engine, support) if engine and support else (None, Notes())
-    port, ports = port_of(case, own_port(case))
+    port, ports = port_of(case, case.own_port)
     address, addresses = address_of(case)
     spec, launched = family.launch(case, engine, support, choice, port, address) if choice else (None, Notes())
     if spec is not None:
@@ -100,10 +101,6 @@ def _resolve(case: Case, family: Family, engine: Any) -> tuple[ModelSupport | No
                     trust_remote_code=request.trust_remote_code, chat_template_given=request.chat_template is not None, backend=engine.backend,
                     gfx=next((gpu.gfx for gpu in case.facts.gpus.devices if gpu.instinct), None))
     return support, Notes(support.refusals, (), support.warnings)
-
-
-def _generation(case: Case) -> int:
-    return int((case.previous or {}).get("generation") or 0)
 
 
 def _held(family: Family, choice: Choice, launch: LaunchSpec) -> Claims:

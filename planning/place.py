@@ -95,13 +95,14 @@ def nodes_of(facts: HostFacts, cpus: Iterable[int]) -> tuple[int, ...]:
 
 def port_of(case: Case, own: int | None) -> tuple[int, Notes]:
     """The port asked for, the one it has (`own`), or the first free one from 8000."""
-    wanted, used = case.request.port, set(case.survey.used_ports or ())
-    taken = case.claims.ports | (used - {own})
+    wanted, taken = case.request.port, case.claims.ports | set(case.survey.used_ports or ())
     if wanted is not None:
-        return wanted, Notes.of(*_port_taken(case, wanted, taken), _port_unknown(case))
-    if own is not None and own not in case.claims.ports:
+        return wanted, Notes.of(*_port_taken(case, wanted, taken), None if wanted == own else _port_unknown(case))
+    if own is not None and own not in taken:
         return own, Notes()
-    return _first_free(taken), Notes.of(_port_unknown(case))
+    port = _first_free(taken)
+    return port, Notes.of(_port_unknown(case), None if own is None else Warn(
+        "moved", f"{case.name} leaves port {own} of {case.facts.name}, which is in use by another, for {port}"))
 
 
 def _first_free(taken: Iterable[int]) -> int:

@@ -50,6 +50,8 @@ class Case:
     name: str = "endpoint"
     has_api_key: bool = False                   # whether, never which
     local: bool = False                         # the host is the machine that plans
+    own_port: int | None = None                 # the port it has already
+    generation: int = 0                         # of its container, carried over from the last plan
 
     @property
     def container_name(self) -> str:

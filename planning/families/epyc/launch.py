@@ -5,11 +5,10 @@ is checked against them.
 """
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
 from planning.arguments import check_env, check_extra, options
-from planning.catalog import load_json, load_toml
+from planning.catalog import load_toml
 from planning.errors import Notes, Refusal, Warn
 from planning.families.base import Case, Choice
 from planning.families.epyc.claims import held_bytes
@@ -37,7 +36,7 @@ def launch(case: Case, engine: Engine, support: ModelSupport, choice: Choice, po
         runtime=runtime or "docker", image=engine.image, entrypoint=entrypoint, command=command,
         environment={**(host_environment(case) if not container else {}), **environment, **case.request.env},
         mounts=mounts if container else (), container_name=case.container_name, port=port, bind_address=address,
-        labels=labels(case, "epyc", choice, port, held_bytes(choice.memory), _generation(case)),
+        labels=labels(case, "epyc", choice, port, held_bytes(choice.memory)),
         cap_add=("SYS_NICE",) if container else (), security_opt=_security(runtime) if container else (), ipc="host" if container else None,
         network="host" if container else None, memory_bytes=_limit(case, choice) if container else None,
         restart="no" if case.request.mode == "bench" else "unless-stopped", stop_seconds=case.request.drain_seconds,
@@ -45,10 +44,6 @@ def launch(case: Case, engine: Engine, support: ModelSupport, choice: Choice, po
         flags_from={**ours, **{name: "plan" for name in environment}, **{name: "env" for name in case.request.env},
                     **{name: "extraArgs" for name in options(case.request.extra_args)}})
     return spec, notes
-
-
-def _generation(case: Case) -> int:
-    return int((case.previous or {}).get("generation") or 0)
 
 
 def _serve(case: Case, choice: Choice, support: ModelSupport, port: int, address: str) -> tuple[str, ...]:
@@ -110,10 +105,11 @@ def _environment(case: Case, choice: Choice) -> dict[str, str]:
 
 
 def _security(runtime: str | None) -> tuple[str, ...]:
-    """The Docker API takes the profile itself. Podman takes a path only: its own default stands, which binds memory but moves no pages."""
-    name = load_toml("epyc.toml")["seccomp"]["file"]
-    profile = () if runtime == "podman" else ("seccomp=" + json.dumps(load_json(name), separators=(",", ":")),)
-    return ("no-new-privileges", *profile)
+    """The profile is named by its file in data/: the Docker API takes the JSON itself, which whoever launches reads there.
+
+    Podman takes a path on the host only: its own default stands, which lets memory be bound but no pages be moved.
+    """
+    return ("no-new-privileges", *(() if runtime == "podman" else ("seccomp=" + load_toml("epyc.toml")["seccomp"]["file"],)))
 
 
 def _limit(case: Case, choice: Choice) -> int | None:
