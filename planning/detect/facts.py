@@ -83,6 +83,8 @@ class GpuDevice:
     hip_index: int | None = None
     numa_node: int | None = None
     render_node: str | None = None             # "/dev/dri/renderD128"
+    product: str | None = None                 # what the device id stands for: "MI300X"; None: no such id in data/gpus.toml
+    integrated: bool | None = None             # graphics inside a CPU
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,7 @@ class Runtime:
     socket: str | None = None                  # unix socket path of the API
     architecture: str | None = None            # x86_64
     desktop: bool | None = None
+    limits_enforced: bool | None = None        # --memory and --cpuset-cpus do something; None: unknown
 
 
 @dataclass(frozen=True)
@@ -151,6 +154,7 @@ class HostFacts:
     tools: tuple[str, ...] = ()                # numactl, taskset, systemctl, curl … found on PATH
     python_envs: tuple[str, ...] = ()          # interpreters that can import vllm
     images: tuple[str, ...] | None = None      # image references on the host, "name:tag"; None: unknown
+    user_instance: bool | None = None          # a systemd user instance answers (systemctl --user)
     libraries: tuple[str, ...] = ()            # paths of libtcmalloc_minimal.so.4, libiomp5.so
     warnings: tuple[Warn, ...] = ()
     witnesses: dict[str, str] = field(default_factory=dict)
