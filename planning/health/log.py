@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from planning.catalog import load_toml
 from planning.errors import Refusal, Warn
 from planning.health.log_causes import death, root_cause, shown
-from planning.health.log_lines import Line, read_lines, tail
+from planning.health.log_lines import Line, blob, occurring, read_lines, tail
 from planning.health.measured import Measured, measured
 
-_BANNER = re.compile(r"[█▄▀ ]{8,60}  version \d|vLLM API server version")
+_BANNER = re.compile(r"[█▄▀] {1,4}version \d|vLLM API server version")     # vLLM's logo carries the version in its third row
 _DETECTED = re.compile(r"Automatically detected platform (\w{1,30})|Platform plugin (\w{1,30}) is activated")
 _QUOTES = 3
 
@@ -65,7 +65,8 @@ def _starts(lines: list[Line]) -> list[list[Line]]:
 
 def _phases(lines: Sequence[Line]) -> list[str | None]:
     """The phase at each line: the last one that was announced; serving is final."""
-    known = [(entry["name"], tuple(entry["any"])) for entry in load_toml("log-phases.toml")["phase"]]
+    whole = blob(lines)
+    known = [(entry["name"], occurring(entry["any"], whole)) for entry in load_toml("log-phases.toml")["phase"]]
     phase: str | None = None
     result: list[str | None] = []
     for line in lines:
@@ -106,9 +107,10 @@ def _platform(lines: Sequence[Line], zentorch: bool | None) -> str | None:
 def _warnings(lines: Sequence[Line], serving: bool) -> tuple[Warn, ...]:
     """Each known warning once; those that depend on their words with up to three of the lines."""
     bodies = [line.body for line in lines if line.level in (None, "INFO", "WARNING")]
-    result = []
+    result, whole = [], blob(lines)
     for entry in load_toml("log-phases.toml")["warning"]:
-        hits = list(dict.fromkeys(body for body in bodies if any(part in body for part in entry["any"])))[:_QUOTES]
+        parts = occurring(entry["any"], whole)
+        hits = list(dict.fromkeys(body for body in bodies if any(part in body for part in parts)))[:_QUOTES]
         if hits and not (serving and entry.get("pending")):
             said = ": " + " | ".join(map(shown, hits)) if entry.get("quote") else ""
             result.append(Warn(entry["code"], entry["message"] + said))

@@ -9,7 +9,7 @@ from typing import Any
 
 from planning.catalog import load_toml
 from planning.errors import Refusal
-from planning.health.log_lines import Line, mask
+from planning.health.log_lines import Line, blob, mask, occurring
 
 GENERIC = frozenset({"engine-failed", "engine-died", "bad-config"})     # a container's state may say more than these
 _EXCEPTION = re.compile(r"\s{0,3}[A-Za-z_][\w.]{0,120}(?:Error|Exception|Exit|Interrupt)\b:? ?.{0,400}")
@@ -55,8 +55,8 @@ def shown(text: str) -> str:
 
 def root_cause(lines: Sequence[Line], phases: Sequence[str | None]) -> Refusal | None:
     """The first line of the lowest rank. `phases`: the phase at each line. None when no line is a reason to fail."""
-    blob = "\n".join(line.body for line in lines)
-    known = [rule for rule in rules() if any(part in blob for part in rule.any)]
+    whole = blob(lines)
+    known = [rule for rule in rules() if occurring(rule.any, whole)]
     best: tuple[int, Rule, Line, dict[str, str]] | None = None
     for line, phase in zip(lines, phases):
         if not line.may_tell_a_cause:

@@ -6,9 +6,10 @@ long line. `Line.level` is None for what has no log level (tracebacks, tools, th
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-HEAD_CHARS, TAIL_CHARS = 400_000, 1_200_000     # start-up lines stand at the beginning, the reason of an end at the end
+HEAD_CHARS, TAIL_CHARS = 300_000, 700_000     # start-up lines stand at the beginning, the reason of an end at the end
 HEAD_LINES, TAIL_LINES = 3_000, 6_000
 LINE_CHARS = 2_000
 
@@ -63,6 +64,16 @@ def read_lines(text: str) -> list[Line]:
     if len(raw) > HEAD_LINES + TAIL_LINES:
         raw = raw[:HEAD_LINES] + raw[-TAIL_LINES:]
     return [_line(part[:LINE_CHARS]) for part in raw]
+
+
+def blob(lines: Sequence[Line]) -> str:
+    """All bodies as one text: a part that is not in it need not be looked for line by line."""
+    return "\n".join(line.body for line in lines)
+
+
+def occurring(parts: Sequence[str], whole: str) -> tuple[str, ...]:
+    """Those of `parts` that stand somewhere in the `blob`."""
+    return tuple(part for part in parts if part in whole)
 
 
 def tail(lines: list[Line], count: int = 50) -> tuple[str, ...]:
