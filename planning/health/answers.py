@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from planning.catalog import load_toml
@@ -131,7 +131,7 @@ def _parsed(body: Any) -> Any:
         return _NOT_JSON
 
 
-@lru_cache(maxsize=None)
+@cache
 def _texts() -> dict[str, Mapping[str, str]]:
     return {entry["key"]: entry for entry in load_toml("health-causes.toml")["answer"]}
 

@@ -30,7 +30,7 @@ def page() -> str:
              "## Known by the container's state\n", *_causes(health["state"]),
              "## Known by the server's answer\n", *_causes(health["answer"]),
              "## Warnings: it runs, but\n", *(f"- `{w['code']}`: {w['message']} ({w['from']})" for w in phases["warning"]),
-             *(f"- `{w['code']}`: {w['what']} ({w['from']})" for w in health["compare"])]
+             *(f"- `{w['code']}`: {_NAMED.sub(lambda m: m[1].upper(), w['what'])} ({w['from']})" for w in health["compare"])]
     return "\n".join(parts) + "\n"
 
 

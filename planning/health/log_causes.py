@@ -4,7 +4,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from planning.catalog import load_toml
@@ -42,7 +42,7 @@ class Rule:
         return Refusal(self.code, _filled(self.what, values), shown(found), _filled(self.needed, values), _filled(self.do, values))
 
 
-@lru_cache(maxsize=None)
+@cache
 def rules(section: str = "cause") -> tuple[Rule, ...]:
     return tuple(_rule(entry) for entry in load_toml("log-causes.toml")[section])
 

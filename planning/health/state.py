@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from planning.catalog import load_toml
@@ -66,7 +66,7 @@ def judge_failure(state: Mapping[str, Any], log: LogReport) -> Refusal:
                    "if the log still makes progress raise waitSeconds, else look at the load, the memory and the network of the host")
 
 
-@lru_cache(maxsize=None)
+@cache
 def _texts() -> dict[str, Mapping[str, str]]:
     return {entry["key"]: entry for entry in load_toml("health-causes.toml")["state"]}
 

@@ -9,11 +9,12 @@ from planning.health import judge_generation, judge_models
 
 CHAT, TEXT = "/v1/chat/completions", "/v1/completions"
 NOT_FOUND = {"error": {"message": "The model `nope` does not exist.", "type": "NotFoundError", "param": "model", "code": 404}}
-NO_TEMPLATE = {"error": {"message": "As of transformers v4.44, default chat template is no longer allowed, so you must provide a chat template", "code": 400}}
+NO_TEMPLATE = {"error": {"message": "As of transformers v4.44, default chat template is no longer allowed, so you must provide one", "code": 400}}
 
 
 def chat(content: Any = None, **more: Any) -> dict[str, Any]:
-    return {"choices": [{"index": 0, "message": {"role": "assistant", "content": content, "reasoning": None, **more}, "finish_reason": "length"}], "error": None}
+    message = {"role": "assistant", "content": content, "reasoning": None, **more}
+    return {"choices": [{"index": 0, "message": message, "finish_reason": "length"}], "error": None}
 
 
 def text(value: Any) -> dict[str, Any]:
@@ -26,7 +27,8 @@ def text(value: Any) -> dict[str, Any]:
     (200, b'{"data": [{"id": "tiny"}]}', None),
     (200, {"data": [{"id": "other"}]}, "wrong-model"), (200, {"data": []}, "wrong-model"),
     (200, {"error": {"message": "boom"}}, "error-answer"), (200, "<html>", "unexpected-answer"), (200, {"ok": True}, "not-vllm"),
-    (401, {"error": "Unauthorized"}, "api-key"), (404, {"detail": "Not Found"}, "not-vllm"), (503, None, "loading"), (0, None, "hung"), (302, "", "unexpected-answer"),
+    (401, {"error": "Unauthorized"}, "api-key"), (404, {"detail": "Not Found"}, "not-vllm"),
+    (503, None, "loading"), (0, None, "hung"), (302, "", "unexpected-answer"),
 ])
 def test_models(status: int, body: Any, code: str | None) -> None:
     refusal = judge_models(status, body, "tiny")
@@ -46,7 +48,8 @@ def test_models(status: int, body: Any, code: str | None) -> None:
     (200, {"error": {"message": "engine is dead"}}, CHAT, "error-answer"), (200, {"object": "error", "message": "x"}, CHAT, "error-answer"),
     (200, "not json", CHAT, "unexpected-answer"), (200, {"choices": [{"finish_reason": "error", "text": "x"}]}, TEXT, "error-answer"),
     (404, {"detail": "Not Found"}, CHAT, "not-generative"), (404, NOT_FOUND, CHAT, "wrong-model"), (400, NO_TEMPLATE, CHAT, "no-chat-template"),
-    (400, {"error": {"message": "This model's maximum context length is 8 tokens."}}, TEXT, "context-too-long"), (400, {"error": {"message": "no"}}, TEXT, "bad-request"),
+    (400, {"error": {"message": "This model's maximum context length is 8 tokens."}}, TEXT, "context-too-long"),
+    (400, {"error": {"message": "no"}}, TEXT, "bad-request"),
     (401, {"error": "Unauthorized"}, CHAT, "api-key"), (503, "", CHAT, "loading"), (500, {"error": {"message": "EngineCore"}}, CHAT, "engine-failed"),
     (429, "", CHAT, "busy"), (None, None, CHAT, "hung"),
 ])

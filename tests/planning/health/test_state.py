@@ -26,7 +26,7 @@ def ended(code: Any, **more: Any) -> dict[str, Any]:
     ({**RUNNING, "Status": "restarting", "Restarting": True, "ExitCode": 1, "RestartCount": 7}, "restart-loop"),
     ({**RUNNING, "Status": "paused", "Paused": True}, "paused"), ({"Status": "dead", "Dead": True}, "dead"), ({"Status": "removing"}, "dead"),
     ({"Status": "created", "ExitCode": 0}, "not-started"), ({"Status": "configured"}, "not-started"), ({}, "no-container"),
-    ({"Status": "created", "ExitCode": 128, "Error": "driver failed programming external connectivity: Bind for 0.0.0.0:8000 failed: port is already allocated"}, "port-taken"),
+    ({"Status": "created", "ExitCode": 128, "Error": "driver failed programming external connectivity: port is already allocated"}, "port-taken"),
     ({"Status": "created", "ExitCode": 127, "Error": 'exec: "vllm": executable file not found in $PATH'}, "bad-entrypoint"),
     ({"Status": "created", "Error": "error gathering device information while adding custom device \"/dev/kfd\": no such file or directory"}, "no-gpu"),
     (ended(125, Error="something new"), "bad-entrypoint"),
