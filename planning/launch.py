@@ -102,7 +102,8 @@ def _cache_path(case: Case) -> tuple[str, Notes]:
 
 def _cache_warnings(case: Case, source: str) -> Notes:
     storage, host = case.facts.storage, case.facts.name
-    network = (storage.hf_cache_fstype or "").startswith(("nfs", "lustre", "gpfs", "beegfs", "autofs", "cifs", "ceph"))
+    told = any(warning.code == "hf-cache-shared" for warning in case.facts.warnings)
+    network = not told and (storage.hf_cache_fstype or "").startswith(("nfs", "lustre", "gpfs", "beegfs", "autofs", "cifs", "ceph"))
     return Notes.of(
         Warn("cache-network", f"the model cache {source} on {host} lies on {storage.hf_cache_fstype}: file locks may do nothing there, so let one "
              "endpoint download at a time (prefetch: true), or set hfCache to a local disk") if network else None,

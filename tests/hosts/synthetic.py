@@ -58,7 +58,7 @@ HOSTS = {
     "nps4": Machine("AMD EPYC 9654 96-Core Processor", 25, 17, 2, 96, (192,) * 8, what="NPS4: four nodes of 24 cores and 192 GiB in each socket"),
     "memoryless": Machine("AMD EPYC 9554 64-Core Processor", 25, 17, 1, 64, (192, 0, 192, 0), what="NPS4 with DIMMs at two nodes only"),
     "container-limited": Machine("AMD EPYC 9654 96-Core Processor", 25, 17, 2, 96, (384, 384), what="cgroup limit of 90 GiB and 48 allowed CPUs",
-                                 extra={"cgroup-memory.txt": "/user.slice/memory.max 96636764160\n/memory.max max\n", "proc-self-status.txt":
+                                 extra={"cgroup-memory.txt": "/user.slice/memory.max:96636764160\n/memory.max:max\n", "self-status.txt":
                                         "Cpus_allowed_list:\t0-47\nMems_allowed_list:\t0-1\n"}),
     "masked-vm": Machine("AMD EPYC Processor", 25, 1, 8, 1, (64,), threads=1, flags=BASE.replace(" avx2", ""), hypervisor="KVM",
                          what="a virtual machine that hides AVX2 and AVX-512, every CPU a socket"),
@@ -72,7 +72,8 @@ def files(name: str, machine: Machine) -> dict[str, str]:
     return {"case.json": json.dumps(case, indent=1) + "\n", "lscpu.txt": lscpu(machine), "lscpu-p.csv": lscpu_p(machine), "cpuinfo.txt": cpuinfo(machine),
             "meminfo.txt": meminfo(machine), "numactl-hardware.txt": numactl(machine), "docker-info.json": docker(),
             "ss-tln.txt": "State  Recv-Q Send-Q Local Address:Port Peer Address:Port Process\nLISTEN 0      128          0.0.0.0:22        0.0.0.0:*\n",
-            **machine.extra}
+            "session.txt": "uid=1000\nuser=ops\nhome=/home/ops\ngroups=ops docker\nssh_address=192.0.2.10\n",
+            "hf-cache.txt": "home=/home/ops\nreal=/home/ops/.cache/huggingface\nexists=1\nwritable=1\nfstype=ext4\n", **machine.extra}
 
 
 def lscpu(m: Machine) -> str:
