@@ -23,6 +23,7 @@ _START = '''set -eu
 "$1" start "$2" >/dev/null
 "$1" inspect --type container --format '{{.State.StartedAt}}' "$2"'''
 _STOP = '"$1" stop --time 10 "$2" >/dev/null'
+_FOLDERS = 'for path in "$@"; do [ -d "$path" ] || mkdir -p -- "$path" || exit 1; done'
 _REMOVE = '"$1" rm --force "$2" >/dev/null'
 
 
@@ -56,12 +57,15 @@ def stop(connection: Connection, runtime: str, container: str) -> None:
     connection.run(_STOP, arguments=[runtime, container], timeout=60)
 
 
-def clear_leftovers(target: Target, stack: str, plans: Mapping[str, Mapping[str, Any]]) -> None:
-    """Remove containers that an interrupted run of this stack left under the names of new endpoints. Raises for somebody else's."""
+def make_ready(target: Target, stack: str, plans: Mapping[str, Mapping[str, Any]]) -> None:
+    """Before containers are created: remove what an interrupted run of this stack left under their names (raises for somebody else's),
+    and make the folders that they mount, as the host's user, where there are none."""
     wanted = [(name, plan["launch"]) for name, plan in plans.items() if plan.get("launch") and plan["launch"]["runtime"] != "host"]
     if not wanted or target.parsed.scheme == "recorded":
         return
     connection = Connection(target)
+    folders = sorted({mount["source"] for _, launch in wanted for mount in launch["mounts"] if not mount["read_only"]})
+    _check(connection, connection.run(_FOLDERS, arguments=folders), "a folder to mount could not be made")
     for runtime in sorted({launch["runtime"] for _, launch in wanted}):
         names = {launch["container_name"]: name for name, launch in wanted if launch["runtime"] == runtime}
         for container, seen in inspect(connection, runtime, list(names)).items():

@@ -39,16 +39,16 @@ class HostPlanProvider(StepProvider):
         return checked(news, plans=plans)
 
     def create(self, props: dict[str, Any]) -> CreateResult:
-        from providers.containers import clear_leftovers
+        from providers.containers import make_ready
 
-        clear_leftovers(Target.of(props["name"], props["connection"]), props["stack"], props["plans"])
+        make_ready(Target.of(props["name"], props["connection"]), props["stack"], props["plans"])
         return super().create(props)
 
     def update(self, id_: str, olds: dict[str, Any], news: dict[str, Any]) -> UpdateResult:
-        from providers.containers import clear_leftovers
+        from providers.containers import make_ready
 
         new = {name: plan for name, plan in news["plans"].items() if plan["generation"] != (olds["plans"].get(name) or {}).get("generation")}
-        clear_leftovers(Target.of(news["name"], news["connection"]), news["stack"], new)
+        make_ready(Target.of(news["name"], news["connection"]), news["stack"], new)
         return super().update(id_, olds, news)
 
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:

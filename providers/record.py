@@ -21,17 +21,18 @@ def _path(stack: str) -> Path:
 
 def read(stack: str, section: str, key: str) -> Any:
     """The entry, or None."""
-    return _load(stack).get(section, {}).get(key)
+    entries = _load(stack).get(section)
+    return entries.get(key) if isinstance(entries, dict) else None
 
 
 def write(stack: str, section: str, key: str, value: Any) -> None:
     """Set an entry (None removes it). A record that cannot be written is no error."""
     with _lock:
         whole = _load(stack)
-        entries = whole.setdefault(section, {})
+        entries = whole[section] = whole[section] if isinstance(whole.get(section), dict) else {}
         if entries.get(key) == value:
             return
-        entries.update({key: value})
+        entries[key] = value
         if value is None:
             del entries[key]
         path = _path(stack)
