@@ -18,6 +18,7 @@ from providers.transport.address import Target
 from providers.transport.errors import CommandFailed, TransportError
 from providers.transport.ssh import Connection
 
+NOT_READY = "not-ready"
 POLL_SECONDS, GENERATE_SECONDS, LOST_SECONDS, TAIL = 2, 180, 60, 50
 
 
@@ -55,26 +56,32 @@ class Subject:
                    proof["path"], proof["body"], proof.get("requires_log"), int(proof["deadline_seconds"]))
 
 
-def prove(connection: Connection, subject: Subject, api_key: str | None) -> tuple[Refusal | None, health.LogReport]:
-    """One attempt. A refusal says what is missing; the log report holds phase, cause and what the engine measured."""
+def prove(connection: Connection, subject: Subject, api_key: str | None, restarts: int | None = None) -> tuple[Refusal | None, health.LogReport]:
+    """One attempt. A refusal says what is missing; the log report holds phase, cause and what the engine measured.
+
+    `restarts`: how often the runtime had started it again when the wait began; once more is a failed start.
+    """
     seen, text = containers.look(connection, subject.runtime, subject.container)
     log = health.read_log(text)
     if seen is None:
         return Refusal("not-running", f"{subject.endpoint}: no container {subject.container}", "none", "a running container", "run `up` again"), log
     state = {**seen["State"], "RestartCount": seen.get("RestartCount", 0)}
-    if health.judge_state(state):
+    again = restarts is not None and state["RestartCount"] > restarts
+    if again or health.judge_state(state, answers=True):
         return health.judge_failure(state, log), log
     if subject.requires_log and log.zentorch_active is False:
         return Refusal("blocked", f"{subject.endpoint}: the stock CPU platform is active in the zentorch image", log.platform or "no zentorch line in the log",
                        subject.requires_log, "report the image; `backend: stock` serves without zentorch"), log
     with http.engine(connection, subject.address, subject.port, api_key) as engine:
-        return _ask(engine, subject, log), log
+        problem = _ask(engine, subject, log)
+    looping = problem is not None and problem.code == NOT_READY and health.judge_state(state)
+    return (health.judge_failure(state, log) if looping else problem), log
 
 
 def _ask(engine: http.Engine, subject: Subject, log: health.LogReport) -> Refusal | None:
     answer = engine.ask("GET", "/health")
     if answer.status != 200:
-        return Refusal("not-ready", f"{subject.endpoint}: /health", str(answer.status or answer.text), "200", "wait: 503 while loading is normal")
+        return Refusal(NOT_READY, f"{subject.endpoint}: /health", str(answer.status or answer.text), "200", "wait: 503 while loading is normal")
     models = engine.ask("GET", "/v1/models", timeout=30)
     problem = health.judge_models(models.status, models.body, subject.model)
     if problem:
@@ -93,6 +100,7 @@ def wait(target: Target, subject: Subject, api_key: str | None, say: Callable[[s
     """Poll until proven. Raises NotReady with phase, cause and log; the container is then stopped and stays for inspection."""
     connection, began, told = Connection(target), time.monotonic(), ("", 0.0)
     seen, _ = containers.look(connection, subject.runtime, subject.container, 1)
+    restarts = int((seen or {}).get("RestartCount") or 0)
     if seen and seen["State"].get("Status") in ("exited", "created"):
         say("the container is stopped; starting it again")
         containers.start(connection, subject.runtime, subject.container)
@@ -100,7 +108,7 @@ def wait(target: Target, subject: Subject, api_key: str | None, say: Callable[[s
     while True:
         elapsed = time.monotonic() - began
         try:
-            problem, log = prove(connection, subject, api_key)
+            problem, log = prove(connection, subject, api_key, restarts)
             lost = None
         except TransportError:
             lost = lost or elapsed
@@ -111,11 +119,11 @@ def wait(target: Target, subject: Subject, api_key: str | None, say: Callable[[s
         if problem is None:
             say(f"answers after {elapsed:.0f} s")
             return
-        if problem.code != "not-ready" or elapsed > subject.deadline_seconds:
+        if problem.code != NOT_READY or elapsed > subject.deadline_seconds:
             containers.stop(connection, subject.runtime, subject.container)
             late = Refusal("deadline", f"{subject.endpoint}: no answer in time", f"{elapsed:.0f} s, {problem.found}", f"an answer within {subject.deadline_seconds} s",
                            "look at the log; a larger `waitSeconds:` waits longer")
-            raise NotReady(late if problem.code == "not-ready" else problem, log.phase, log.tail[-TAIL:])
+            raise NotReady(late if problem.code == NOT_READY else problem, log.phase, log.tail[-TAIL:])
         phase = log.phase or "start"
         if phase != told[0] or elapsed - told[1] >= 15:
             told = (phase, elapsed)
