@@ -95,7 +95,7 @@ def differences(launch: Mapping[str, Any], placement: Mapping[str, Any], seen: M
 
 def drifted(target: Target, plans: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """Endpoint -> what is wrong with its container: stopped, changed by hand, engine that does not answer. A missing one is pulumi-docker's to see."""
-    from providers.proof import still_answers
+    from providers.proof import Subject, still_answers
 
     found: dict[str, str] = {}
     wanted = {name: plan for name, plan in plans.items() if plan.get("launch") and plan["launch"]["runtime"] != "host"}
@@ -109,7 +109,7 @@ def drifted(target: Target, plans: Mapping[str, Mapping[str, Any]]) -> dict[str,
                 plan = wanted[mine[container]]
                 if seen is not None:
                     changed = differences(plan["launch"], plan["placement"], seen)
-                    problem = None if changed else still_answers(target, mine[container], plan)
+                    problem = None if changed else still_answers(target, Subject.of(mine[container], plan))
                     found.update({mine[container]: "; ".join(changed) or problem.text()} if changed or problem else {})
     except TransportError as error:
         print(f"{target.name}: not looked at: {error}", flush=True)

@@ -34,19 +34,8 @@ class EndpointHealthProvider(StepProvider):
         target = Target.of(props["connection"]["name"], props["connection"])
         if target.parsed.scheme == "recorded":
             return refreshed(id_, props)
-        problem = _attempt(target, props)
+        problem = proof.still_answers(target, proof.Subject(**props["subject"]))
         return refreshed(id_, props, healthy=problem is None, problem=problem and problem.text())
-
-
-def _attempt(target: Target, props: dict[str, Any]):
-    """The refusal of one attempt; an edge that fails is one too."""
-    from providers.transport.errors import TransportError
-
-    try:
-        return run.once(("answers", target, props["name"]),
-                        lambda: proof.prove(Connection(target), proof.Subject(**props["subject"]), run.api_key(props["name"]))[0]).result()
-    except TransportError as error:
-        return error.refusal
 
 
 def _prove(props: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from planning import health
@@ -131,11 +131,11 @@ def wait(target: Target, subject: Subject, api_key: str | None, say: Callable[[s
         time.sleep(POLL_SECONDS)
 
 
-def still_answers(target: Target, endpoint: str, plan: Mapping[str, Any]) -> Refusal | None:
-    """The proof once more, at most once in a run; for `read`."""
-    return run.once(("answers", target, endpoint), lambda: prove(Connection(target), Subject.of(endpoint, plan), run.api_key(endpoint))[0]).result()
-
-
-def measured(log: health.LogReport) -> dict[str, Any]:
-    """What the engine reported of itself, as stack output."""
-    return asdict(log.measured)
+def still_answers(target: Target, subject: Subject) -> Refusal | None:
+    """The proof once more, at most once in a run; for `read`. The start-up line may have left the log long ago, so it is not asked for."""
+    def ask() -> Refusal | None:
+        try:
+            return prove(Connection(target), replace(subject, requires_log=None), run.api_key(subject.endpoint))[0]
+        except TransportError as error:
+            return error.refusal
+    return run.once(("answers", target, subject.endpoint), ask).result()
