@@ -54,22 +54,30 @@ def _format_of(method: str) -> str | None:
     return value if method != "source" else None
 
 
+# A checkpoint may mix formats (NVFP4 experts, FP8 attention): the most demanding one decides.
+_DEMANDING_FIRST = ("nvfp4", "mxfp4", "mxfp6", "mxfp8", "nf4", "fp8", "int4", "int8")
+
+
 def _format_in(raw: Mapping[str, Any]) -> str | None:
-    """The number format that the details say: compressed-tensors groups, Quark's weight spec, bits of GPTQ, AWQ and bitsandbytes."""
-    stated = " ".join(str(raw.get(k) or "") for k in ("format", "moe_quant_algo")).lower()
-    for name in ("nvfp4", "mxfp4", "mxfp8"):
-        if name in stated:
-            return name
-    for spec in _weight_specs(raw):
-        kind, bits = str(spec.get("type") or spec.get("dtype") or "").lower(), hf_config.number(spec, "num_bits")
-        if kind.startswith("fp8") or (kind == "float" and bits == 8):
-            return "fp8"
-        if kind in ("fp4", "mxfp4", "nvfp4") or (kind == "float" and bits == 4):
-            return "nvfp4" if kind == "nvfp4" or hf_config.number(spec, "group_size") == 16 else "mxfp4"   # scale blocks: 16, 32
-        if kind.startswith(("int", "uint")):
-            return f"int{int(bits)}" if bits else kind.removeprefix("u")
+    """The number format that the details say: compressed-tensors groups, Quark's and ModelOpt's specs, bits of GPTQ, AWQ."""
+    layers = [v for v in hf_config.section(raw, "quantized_layers").values() if isinstance(v, Mapping)]
+    stated = [raw.get("format"), raw.get("moe_quant_algo"), *[v.get("quant_algo") for v in layers]]
+    found = {name for text in stated for name in _DEMANDING_FIRST[:4] if name in str(text or "").lower()}
+    found |= {f for spec in _weight_specs(raw) if (f := _format_of_spec(spec))}
     bits = hf_config.number(raw, "bits")
-    return f"int{int(bits)}" if bits else None
+    found |= {f"int{int(bits)}"} if bits else set()
+    return next((f for f in _DEMANDING_FIRST if f in found), next(iter(sorted(found)), None))
+
+
+def _format_of_spec(spec: Mapping[str, Any]) -> str | None:
+    kind, bits = str(spec.get("type") or spec.get("dtype") or "").lower(), hf_config.number(spec, "num_bits")
+    if kind.startswith("fp8") or (kind == "float" and bits == 8):
+        return "fp8"
+    if kind in ("fp4", "mxfp4", "nvfp4") or (kind == "float" and bits == 4):
+        return "nvfp4" if kind == "nvfp4" or hf_config.number(spec, "group_size") == 16 else "mxfp4"   # scale blocks: 16, 32
+    if kind.startswith(("int", "uint")):
+        return f"int{int(bits)}" if bits else kind.removeprefix("u")
+    return "mxfp6" if kind.startswith("fp6") else None
 
 
 def _weight_specs(raw: Mapping[str, Any]) -> list[Mapping[str, Any]]:
