@@ -56,8 +56,11 @@ def _security(spec: Mapping[str, Any]) -> list[str]:
     `label=disable` by itself: said here too, or every refresh would show a change."""
     from planning.catalog import DATA
 
-    return (["label=disable"] if spec["ipc"] == "host" else []) + [f"seccomp={(DATA / option.removeprefix('seccomp=')).read_text(encoding='utf-8')}" if option.endswith(".json") else option
-            for option in spec["security_opt"]]
+    def option(text: str) -> str:
+        kind, _, file = text.partition("=")
+        return f"{kind}={(DATA / file).read_text(encoding='utf-8')}" if file.endswith(".json") else text
+
+    return [*(["label=disable"] if spec["ipc"] == "host" else []), *map(option, spec["security_opt"])]
 
 
 def _mib(size_bytes: float | None) -> int | None:

@@ -15,4 +15,5 @@ class EpycVllmEndpoint(VllmEndpoint):
 
     def __init__(self, name: str, host: Host, *, api_key: pulumi.Input[str] | None = None, opts: pulumi.ResourceOptions | None = None,
                  **settings: Any) -> None:
-        super().__init__("amd-vllm:index:EpycVllmEndpoint", "epyc", name, host, {to_camel(key): value for key, value in settings.items()}, api_key, opts)
+        keys = {to_camel(key): value for key, value in settings.items()}
+        super().__init__("amd-vllm:index:EpycVllmEndpoint", "epyc", name, host, keys, api_key, opts)

@@ -73,8 +73,9 @@ def make_ready(target: Target, stack: str, plans: Mapping[str, Mapping[str, Any]
                 continue
             labels = seen["Config"].get("Labels") or {}
             if (labels.get(f"{LABEL}stack"), labels.get(f"{LABEL}endpoint")) != (stack, names[container]):
-                raise CommandFailed(Refusal("name-taken", f"{target.name}: a container {container} exists that is not ours", f"image {seen['Config'].get('Image')}",
-                                            "a free name, or our labels", f"rename or remove it by hand: `{runtime} rm {container}`"))
+                raise CommandFailed(Refusal(
+                    "name-taken", f"{target.name}: a container {container} exists that is not ours", f"image {seen['Config'].get('Image')}",
+                    "a free name, or our labels", f"rename or remove it by hand: `{runtime} rm {container}`"))
             _check(connection, connection.run(_REMOVE, arguments=[runtime, seen["Id"]], timeout=120), "a leftover container could not be removed")
 
 

@@ -88,11 +88,12 @@ def _ask(engine: http.Engine, subject: Subject, log: health.LogReport) -> Refusa
         return problem
     generated = engine.ask("POST", subject.path, body=subject.body, timeout=GENERATE_SECONDS)
     if generated.status == 0:
-        return Refusal("hung", f"{subject.endpoint}: /health says 200 and the generation does not come back", f"{generated.text} after at most {GENERATE_SECONDS} s",
-                       "one generated text", "run `pulumi refresh` and `up`: the container is replaced")
+        return Refusal("hung", f"{subject.endpoint}: /health says 200 and the generation does not come back",
+                       f"{generated.text} after at most {GENERATE_SECONDS} s", "one generated text", "run `pulumi refresh` and `up`: the container is replaced")
     problem = health.judge_generation(generated.status, generated.body, subject.path)
     if problem is None and subject.requires_log and not log.zentorch_active:
-        return Refusal("blocked", f"{subject.endpoint}: no line in the log proves zentorch", "none", subject.requires_log, "look at the log; `backend: stock` serves without zentorch")
+        return Refusal("blocked", f"{subject.endpoint}: no line in the log proves zentorch", "none", subject.requires_log,
+                       "look at the log; `backend: stock` serves without zentorch")
     return problem
 
 
@@ -121,8 +122,8 @@ def wait(target: Target, subject: Subject, api_key: str | None, say: Callable[[s
             return
         if problem.code != NOT_READY or elapsed > subject.deadline_seconds:
             containers.stop(connection, subject.runtime, subject.container)
-            late = Refusal("deadline", f"{subject.endpoint}: no answer in time", f"{elapsed:.0f} s, {problem.found}", f"an answer within {subject.deadline_seconds} s",
-                           "look at the log; a larger `waitSeconds:` waits longer")
+            late = Refusal("deadline", f"{subject.endpoint}: no answer in time", f"{elapsed:.0f} s, {problem.found}",
+                           f"an answer within {subject.deadline_seconds} s", "look at the log; a larger `waitSeconds:` waits longer")
             raise NotReady(late if problem.code == NOT_READY else problem, log.phase, log.tail[-TAIL:])
         phase = log.phase or "start"
         if phase != told[0] or elapsed - told[1] >= 15:

@@ -16,8 +16,10 @@ _REASONS = (
      "connect once by hand and compare the fingerprint, or set `acceptNewHostKey: true`"),
     ("host key is known for", HostRefused, "host-key-unknown", "its host key is not known here", "an entry in known_hosts",
      "connect once by hand and compare the fingerprint, or set `acceptNewHostKey: true`"),
-    ("Could not resolve hostname", HostUnreachable, "host-unreachable", "its name has no address", "a name that resolves here", "correct `address:`, or look at DNS"),
-    ("Connection refused", HostUnreachable, "host-unreachable", "nobody listens at the ssh port", "a running sshd at that port", "start sshd, or correct the port in `address:`"),
+    ("Could not resolve hostname", HostUnreachable, "host-unreachable", "its name has no address", "a name that resolves here",
+     "correct `address:`, or look at DNS"),
+    ("Connection refused", HostUnreachable, "host-unreachable", "nobody listens at the ssh port", "a running sshd at that port",
+     "start sshd, or correct the port in `address:`"),
     ("", HostUnreachable, "host-unreachable", "the ssh connection failed", "an sshd that answers within 10 s",
      "try `ssh` with the same address by hand; look at the network and the firewall"),
 )
