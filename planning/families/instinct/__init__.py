@@ -1,0 +1,25 @@
+"""The Instinct family: vLLM's ROCm image on one or several AMD Instinct GPUs, configured by recipes and AMD's data."""
+from __future__ import annotations
+
+from planning.catalog import load_toml
+from planning.families.base import Choice, Claims, Family
+from planning.families.instinct.choose import choose
+from planning.families.instinct.gates import engine, model_of
+from planning.families.instinct.health import health
+from planning.families.instinct.launch import launch
+from planning.families.instinct.suggest import suggestions
+from planning.families.instinct.summary import summary
+
+
+def default_model() -> str:
+    """The model of an endpoint that names none."""
+    return load_toml("instinct.toml")["default_model"]
+
+
+def claims(choice: Choice) -> Claims:
+    """What a fitting endpoint holds: its GPUs, whole."""
+    return Claims(gpus=frozenset(choice.placement.gpus))
+
+
+FAMILY = Family(kind="instinct", device="rocm", default_model=default_model, engine=engine, choose=choose, launch=launch, health=health,
+                summary=summary, suggestions=suggestions, claims=claims)

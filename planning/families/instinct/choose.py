@@ -1,0 +1,131 @@
+"""Steps fit and place together: the smallest tensor parallel size that fits, on the best set of GPUs for it.
+
+From the case, the engine and the judged model, giving a `Choice`. An endpoint keeps its GPUs while they are valid: a set that
+it had comes first among equals. Sizes go up; the first one that fits is taken.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planning.catalog import load_toml
+from planning.detect.facts import GpuDevice
+from planning.errors import Notes, Refusal, Warn
+from planning.families.base import Case, Choice
+from planning.families.instinct.fit import Fit, budget, fit, fits, words
+from planning.families.instinct.gpus import instincts, is_free, sets
+from planning.families.instinct.layers import Composed
+from planning.families.instinct.measure import measured
+from planning.families.instinct.model import Wanted, wanted
+from planning.families.instinct.settings import settings
+from planning.families.instinct.sizes import asked
+from planning.plan import Engine, Placement
+from planning.resolve.manifest import ModelSupport
+from planning.units import GIB, cpu_list, gib
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One size on one set of GPUs."""
+
+    gpus: tuple[GpuDevice, ...]
+    fit: Fit
+
+
+def choose(case: Case, engine: Engine, support: ModelSupport) -> tuple[Choice | None, Notes]:
+    """The choice, or why there is none. A choice that does not fit is returned with its report and a refusal."""
+    gpus, model = instincts(case), wanted(case)[0]
+    if not gpus or gpus[0].gfx is None:
+        return None, Notes()
+    if model.manifest.config is None:
+        return None, Notes.of(None if case.manifest.refusals else Refusal(
+            "metadata-missing", f"the config.json of {model.manifest.id} was not read", "nothing", "its config.json", "check the model's name and access to the Hub"))
+    composed = settings(case, model, engine, gpus[0])
+    sizes, problem = asked(case, model, composed, len(gpus))
+    if problem:
+        return None, Notes.of(problem)
+    best, notes = _try(case, engine, support, model, composed, gpus, sizes)
+    if best is None:
+        return None, notes
+    return _choice(case, best), notes + (Notes.of(*_remarks(case, best)) if fits(best.fit) else Notes.of(_too_much(case, model, best, gpus)))
+
+
+def _try(case: Case, engine: Engine, support: ModelSupport, model: Wanted, composed: Composed, gpus: tuple[GpuDevice, ...],
+         sizes: tuple[int, ...]) -> tuple[Attempt | None, Notes]:
+    """The first attempt that fits, else the largest one; without any the GPUs are taken."""
+    last = None
+    for size in sizes:
+        found = sets(case, gpus, size)
+        if not found:
+            continue
+        room = budget(case, found[0], composed)
+        if isinstance(room, Refusal):
+            return None, Notes.of(room)
+        take = measured(model, engine, support, composed, size, found[0][0].vram_bytes or 0)
+        result = fit(case, support, composed, room, take)
+        if isinstance(result, Notes):
+            return None, result
+        last = Attempt(found[0], result)
+        if fits(result):
+            break
+    return (last, last.fit.budget.notes + last.fit.measure.notes) if last else (None, Notes.of(_taken(case, gpus, sizes)))
+
+
+def _choice(case: Case, attempt: Attempt) -> Choice:
+    indexes = tuple(gpu.index for gpu in attempt.gpus)
+    nodes = tuple(sorted({gpu.numa_node for gpu in attempt.gpus if gpu.numa_node is not None}))
+    place = Placement(numa_nodes=nodes, gpus=indexes, tensor_parallel_size=len(indexes), reason=_reason(case, attempt))
+    found = attempt.fit
+    return Choice(place, found.report, {"max_model_len": found.report.max_model_len, "context_from": found.context_from,
+                                        "gpu_memory_utilization": found.budget.gpu_memory_utilization, "lowered": found.budget.lowered})
+
+
+def _reason(case: Case, attempt: Attempt) -> str:
+    size = len(attempt.gpus)
+    if case.request.gpus:
+        return "gpus: as configured"
+    before = ((case.previous or {}).get("placement") or {}).get("gpus") or ()
+    if {gpu.index for gpu in attempt.gpus} == set(map(int, before)):
+        return "kept"
+    nodes = {gpu.numa_node for gpu in attempt.gpus}
+    near = f" on NUMA node {next(iter(nodes))}" if len(nodes) == 1 and None not in nodes else ""
+    how = "as configured" if case.request.tensor_parallel_size else "the smallest number that fits"
+    return f"{size}{near}, {how}" + ("" if all(is_free(case, gpu) for gpu in attempt.gpus) else ", partly used by others")
+
+
+def _remarks(case: Case, best: Attempt) -> tuple[Warn | None, ...]:
+    """What is worth knowing about a plan that fits."""
+    found, data = best.fit, load_toml("instinct.toml")["memory"]
+    tight = found.left_bytes < data["comfortable_gib"] * GIB and not case.request.enforce_eager
+    limited = found.context_from == "what fits the KV cache"
+    return (
+        Warn("tight", f"{gib(found.left_bytes)} are left for the KV cache on each GPU, less than {data['comfortable_gib']} GiB: should the start end with "
+             "\"out of memory\" while graphs are captured, set enforceEager: true (1 to 2 GB less, slightly slower decoding)") if tight else None,
+        Warn("context-limited", f"the KV cache holds one request of {found.report.max_model_len:,} tokens, less than the model's own limit; "
+             "kvCacheDtype: fp8 about doubles it, a higher tensorParallelSize does too, maxModelLen sets another") if limited else None,
+        Warn("vram-shared", f"others use VRAM of GPU {cpu_list(g.index for g in best.gpus)}: vLLM gets the share {found.budget.gpu_memory_utilization:g}")
+        if found.budget.lowered else None)
+
+
+def _too_much(case: Case, model: Wanted, best: Attempt, gpus: tuple[GpuDevice, ...]) -> Refusal:
+    found, size = best.fit, len(best.gpus)
+    return Refusal("memory", f"{model.match.model} does not fit {size} of the {len(gpus)} GPUs of {case.facts.name}",
+                   f"{gib(found.report.available_bytes)} on each ({found.report.available_bytes} bytes)",
+                   f"{gib(found.report.required_bytes)} ({found.report.required_bytes} bytes): {words(found)}",
+                   _advice(case, model, best))
+
+
+def _advice(case: Case, model: Wanted, best: Attempt) -> str:
+    """Alternatives in the procedure's order: variants of the recipe (its provider's, then others, AMD's), AMD's Quark models, another host."""
+    from planning.families.instinct.model import bits, usable_variants
+    smaller = [name for name in usable_variants(model.match, best.gpus[0].gfx)
+               if bits(model.match.record["variants"][name]["precision"]) < bits(model.precision) and name != model.match.variant]
+    lines = [f"variant: {name} ({model.match.variant_model(name)})" for name in smaller]
+    lines += [f"model: {row['model']}" for row in load_toml("instinct.toml")["quark"] if row["of"] == model.match.record["model"]]
+    shorter = ["a lower maxModelLen"] if case.request.max_model_len else []
+    return "set " + " or ".join([*lines, *shorter]) if lines or shorter else "choose a smaller or quantised model (model: …), or a host with more or larger GPUs"
+
+
+def _taken(case: Case, gpus: tuple[GpuDevice, ...], sizes: tuple[int, ...]) -> Refusal:
+    held = [gpu.index for gpu in gpus if gpu.index in case.claims.gpus]
+    return Refusal("no-gpu", f"{case.facts.name} has not enough free GPUs for {case.name}", f"GPU {cpu_list(held) or 'none'} held by other endpoints, {len(gpus) - len(held)} left",
+                   f"{sizes[0]} of one kind (gfx, VRAM, partition mode)", "use other gpus, a smaller tensorParallelSize, or another host")

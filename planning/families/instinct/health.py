@@ -1,0 +1,29 @@
+"""Step health of the Instinct family: the warm-up request that proves the endpoint, and how long the start may take."""
+from __future__ import annotations
+
+from planning.catalog import load_toml
+from planning.families.base import Case, Choice
+from planning.handoff import served_name
+from planning.plan import Engine, HealthSpec
+from planning.resolve.manifest import ModelSupport
+
+
+def health(case: Case, engine: Engine, support: ModelSupport, choice: Choice) -> HealthSpec:
+    """A short deterministic generation, which also makes HIP compile its kernels."""
+    data = load_toml("instinct.toml")["health"]
+    chat = support.primary_endpoint == "chat_completions"
+    asked = {"messages": [{"role": "user", "content": data["prompt"]}]} if chat else {"prompt": data["prompt"]}
+    body = {"model": served_name(case), **asked, "max_tokens": data["max_tokens"], "temperature": 0}
+    return HealthSpec(case.request.wait_seconds or deadline_seconds(weights_bytes(choice)), "/v1/chat/completions" if chat else "/v1/completions", body)
+
+
+def weights_bytes(choice: Choice) -> int | None:
+    """Weights of all ranks together."""
+    memory = choice.memory
+    return None if memory is None or memory.weights_bytes_per_rank is None else memory.weights_bytes_per_rank * choice.placement.tensor_parallel_size
+
+
+def deadline_seconds(weights: int | None) -> int:
+    """Ten minutes for small weights; above, a bound on waiting as long as the container runs. Unknown counts as large."""
+    data = load_toml("instinct.toml")["health"]
+    return data["small_deadline_seconds"] if weights is not None and weights < data["small_weights_bytes"] else data["large_deadline_seconds"]
