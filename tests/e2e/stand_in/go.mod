@@ -1,0 +1,3 @@
+module amd-vllm/stand-in
+
+go 1.21

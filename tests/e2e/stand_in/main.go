@@ -1,0 +1,132 @@
+// Command stand-in speaks vLLM 0.25.1's HTTP interface and prints its log lines. It is a STAND-IN: it loads no model and
+// answers with one fixed sentence. The end-to-end tests run it where the pinned images cannot be downloaded.
+//
+// It is a multi-call program: what it does depends on the name it is called by (vllm, python3, sh, sleep, stand-in).
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+func main() {
+	os.Exit(call(filepath.Base(os.Args[0]), os.Args[1:]))
+}
+
+// call runs one of the programs that this one stands for and gives its exit status.
+func call(name string, arguments []string) int {
+	switch name {
+	case "vllm":
+		return vllm(arguments)
+	case "python3", "python":
+		return python(arguments)
+	case "sh", "bash":
+		return shell(arguments)
+	case "sleep":
+		return sleep(arguments)
+	}
+	return control(arguments)
+}
+
+func vllm(arguments []string) int {
+	if len(arguments) > 0 && (arguments[0] == "--version" || arguments[0] == "-v") {
+		fmt.Println(readSettings().Stack["vllm"])
+		return 0
+	}
+	if len(arguments) == 0 || arguments[0] != "serve" {
+		return usage("the following arguments are required: serve")
+	}
+	return serve(arguments[1:])
+}
+
+// python answers any `-c CODE` with the line that the version probe of amd-vllm asks for.
+func python(arguments []string) int {
+	if len(arguments) == 0 || arguments[0] == "--version" || arguments[0] == "-V" {
+		fmt.Println("Python 3.12.3")
+		return 0
+	}
+	if arguments[0] == "-m" && len(arguments) > 1 {
+		if strings.HasPrefix(arguments[1], "vllm.entrypoints.cli") {
+			return vllm(arguments[2:])
+		}
+		return serve(arguments[2:])
+	}
+	settings := readSettings()
+	if settings.failure("") == "probe-broken" {
+		fmt.Fprintln(os.Stderr, "Traceback (most recent call last):\n  File \"<string>\", line 1, in <module>\nModuleNotFoundError: No module named 'vllm'")
+		return 1
+	}
+	line, _ := json.Marshal(settings.Stack)
+	fmt.Println(string(line))
+	return 0
+}
+
+// shell runs `-c "[exec] program words"`: no expansion, single and double quotes only.
+func shell(arguments []string) int {
+	if len(arguments) < 2 || arguments[0] != "-c" {
+		fmt.Fprintln(os.Stderr, "stand-in: this is no shell; only -c 'program words' is understood")
+		return 2
+	}
+	words := split(arguments[1])
+	if len(words) > 0 && words[0] == "exec" {
+		words = words[1:]
+	}
+	if len(words) == 0 {
+		return 0
+	}
+	return call(filepath.Base(words[0]), words[1:])
+}
+
+func split(text string) []string {
+	var words []string
+	var word strings.Builder
+	quote, started := rune(0), false
+	for _, letter := range text {
+		switch {
+		case quote != 0 && letter == quote:
+			quote = 0
+		case quote == 0 && (letter == '\'' || letter == '"'):
+			quote, started = letter, true
+		case quote == 0 && (letter == ' ' || letter == '\n' || letter == '\t'):
+			if started {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			started = false
+		default:
+			word.WriteRune(letter)
+			started = true
+		}
+	}
+	if started {
+		words = append(words, word.String())
+	}
+	return words
+}
+
+func sleep(arguments []string) int {
+	seconds := 1e9
+	if len(arguments) > 0 && arguments[0] != "infinity" {
+		seconds, _ = strconv.ParseFloat(arguments[0], 64)
+	}
+	time.Sleep(time.Duration(seconds * float64(time.Second)))
+	return 0
+}
+
+// control is for tests: `docker exec CONTAINER /stand-in fail KIND` changes a running server, `fail none` heals it.
+func control(arguments []string) int {
+	if len(arguments) == 2 && arguments[0] == "fail" {
+		if err := os.WriteFile(failureFile, []byte(arguments[1]), 0o644); err != nil {
+			fmt.Fprintln(os.Stderr, "stand-in:", err)
+			return 1
+		}
+		return 0
+	}
+	fmt.Fprintln(os.Stderr, "stand-in for vLLM: call it as `vllm serve MODEL …`, or `stand-in fail KIND|none`")
+	return 2
+}
