@@ -32,7 +32,10 @@ def main(argv: list[str] | None = None) -> int:
     except PlanningError as error:
         print(f"python -m planning {args.verb}: {error}", file=sys.stderr)
         return 2
-    print(json.dumps(document, indent=1, ensure_ascii=False) if args.json else text)
+    try:
+        print(json.dumps(document, indent=1, ensure_ascii=False) if args.json else text, flush=True)
+    except BrokenPipeError:                  # whoever read the answer has seen enough
+        sys.stdout = None
     return status
 
 

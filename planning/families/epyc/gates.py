@@ -19,7 +19,7 @@ def engine(case: Case) -> tuple[Engine | None, Mapping[str, Any] | None, Notes]:
     """All gates in order; the engine is named even when one refuses, so that the later steps are judged too."""
     backend, path = _path(case)
     image, version, origin, images = image_of(case, backend)
-    notes = _is_epyc(case) + path + _stock_runs(case, backend) + images + _stack(case, backend, version) + _precision(case, backend)
+    notes = _is_epyc(case) + path + _stock_runs(case, backend) + images + _stack(case, backend, version) + _kv_precision(case, backend)
     return Engine(version, backend, image, origin), None, notes
 
 
@@ -130,16 +130,12 @@ def _stack(case: Case, backend: str, version: str) -> Notes:
         "leave image out to use the pinned one, or set acceptUnverified: true"))
 
 
-def _precision(case: Case, backend: str) -> Notes:
-    """dtype and KV dtype against what the backend computes in."""
-    data, request = load_toml("epyc.toml")[backend], case.request
-    dtype = {"half": "float16", "float": "float32", "auto": None}.get(request.dtype or "auto", request.dtype)
-    kv = request.kv_cache_dtype or "auto"
-    return Notes.of(
-        Refusal("precision-unsupported", f"dtype {request.dtype} on {case.facts.name} with {backend}", request.dtype, ", ".join(data["dtypes"]),
-                "leave dtype out: bfloat16 is used, for checkpoints in float16 too") if dtype not in (None, *data["dtypes"]) else None,
-        Refusal("precision-unsupported", f"kvCacheDtype {kv} on {case.facts.name} with {backend}", kv, ", ".join(data["kv_cache_dtypes"]),
-                "leave kvCacheDtype out: the KV cache is kept in bfloat16") if kv not in data["kv_cache_dtypes"] else None)
+def _kv_precision(case: Case, backend: str) -> Notes:
+    """The KV cache's dtype against what the backend keeps; the model's dtype is judged where the model is."""
+    known, kv = load_toml("epyc.toml")[backend]["kv_cache_dtypes"], case.request.kv_cache_dtype or "auto"
+    return Notes.of(None if kv in known else Refusal(
+        "precision-unsupported", f"kvCacheDtype {kv} on {case.facts.name} with {backend}", kv, ", ".join(known),
+        "leave kvCacheDtype out: the KV cache is kept in bfloat16"))
 
 
 def _named(case: Case) -> str:

@@ -68,7 +68,7 @@ def _model_flags(case: Case, choice: Choice, support: ModelSupport) -> tuple[str
 
 
 def _revisions(case: Case) -> Mapping[str, str | None]:
-    commit = case.manifest.revision
+    commit = case.manifest.revision or (case.request.revision if case.request.revision != "main" else None)
     if commit is None or (case.request.model or "").startswith("/"):
         return {}
     code = commit if case.request.trust_remote_code and case.manifest.has_remote_code else None

@@ -17,7 +17,7 @@ def summary(case: Case, engine: Engine | None, support: ModelSupport | None, cho
 
 def _model(case: Case, support: ModelSupport | None) -> str:
     kind = "unknown" if support is None or support.multimodal is None else "multimodal" if support.multimodal else "text"
-    return f"{case.request.model or case.manifest.id} @ {(case.manifest.revision or 'local')[:12]} -- {kind}"
+    return f"{case.request.model or case.manifest.id} @ {(case.manifest.revision or case.request.revision)[:12]} -- {kind}"
 
 
 def _backend(case: Case, engine: Engine | None) -> str:
