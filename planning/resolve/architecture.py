@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from planning.errors import Notes, Refusal, Warn
-from planning.resolve import hf_config, registry as registries
+from planning.resolve import hf_config
+from planning.resolve import registry as registries
 from planning.resolve.registry import Kind, Registry
 
 
@@ -42,8 +43,10 @@ def find(model: str, config: Mapping[str, Any], registry: Registry, *, trust_rem
 
 
 def _lookup(name: str, config: Mapping[str, Any], registry: Registry) -> Kind | None:
-    wrapped = registry.wrapped(name, nested=hf_config.is_nested(config), experts=bool(hf_config.experts(config)))
-    return registry.kind(name) or wrapped or registry.converted(name)
+    known = registry.kind(name)
+    if known is None and not config.get("is_encoder_decoder"):     # the backend wraps decoders only
+        known = registry.wrapped(name, nested=hf_config.is_nested(config), experts=bool(hf_config.experts(config)))
+    return known or registry.converted(name)
 
 
 def _readable(model: str, config: Mapping[str, Any], registry: Registry, trust_remote_code: bool) -> Refusal | None:
@@ -68,18 +71,20 @@ def needs_code(model: str, found: str) -> Refusal:
 
 def _unsupported(model: str, name: str, registry: Registry) -> Refusal:
     what = f"{model}: vLLM {registry.vllm_version} has no architecture {name}"
-    last, plugin = registry.table["removed"].get(name), registry.table["plugins"].get(name)
+    plugin = registry.table["plugins"].get(name)
+    last = registry.table["removed"].get(name) or registries.older_with(name, registry.vllm_version)
     newer = registries.newer_with(name, registry.vllm_version)
+    needed = "an architecture of its registry"
     if newer:
-        return Refusal("vllm-too-old", what, f"vLLM {registry.vllm_version}", f"vLLM {newer} or newer",
+        return Refusal("vllm-too-old", what, f"vLLM {registry.vllm_version}", f"a newer vLLM, for example {newer}",
                        f"set `image` to one with vLLM {newer} or newer, or {_alternative()}")
     if last:
-        return Refusal("architecture-unsupported", what, f"{name}, which was removed after vLLM {last}", "an architecture of its registry",
+        return Refusal("architecture-unsupported", what, f"{name}, which was removed after vLLM {last}", needed,
                        f"set `image` to one with vLLM {last}, or {_alternative()}")
     if plugin:
-        return Refusal("architecture-unsupported", what, f"{name}, which needs the plugin {plugin}", "an architecture of its registry",
+        return Refusal("architecture-unsupported", what, f"{name}, which needs the plugin {plugin}", needed,
                        f"use an image that has the plugin, or {_alternative()}")
-    return Refusal("architecture-unsupported", what, name, "an architecture of its registry", _alternative())
+    return Refusal("architecture-unsupported", what, name, needed, _alternative())
 
 
 def _alternative() -> str:

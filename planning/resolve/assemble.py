@@ -37,7 +37,7 @@ def manifest_from_files(id: str, revision: str | None, files: Mapping[str, bytes
         weights_bytes=_weights_bytes(tensors, weights, info), tensors=_public(tensors), parameters=_parameters(info),
         gated=_gated(info.get("gated")), has_remote_code=bool(config and hf_config.remote_code(config)),
         download_bytes=weight_files.download_bytes(listing, weights),
-        refusals=() if config is not None else (_no_config(id, files, weights),), warnings=tuple(warnings),
+        refusals=() if config is not None else (_no_config(id, files, paths, weights.kind),), warnings=tuple(warnings),
         tokenizer=_tokenizer(parsed.get(TOKENIZER)), sentence_transformers="modules.json" in paths,
         weight_format=weights.kind, extra={k: info[k] for k in ("canonical_id", "notes") if info.get(k)})
 
@@ -139,10 +139,19 @@ def _bytes(content: bytes | str) -> bytes:
     return content.encode() if isinstance(content, str) else content
 
 
-def _no_config(id: str, files: Mapping[str, Any], weights: weight_files.WeightFiles) -> Refusal:
-    what = f"{id}: config.json cannot be read, so that nothing is known about the model"
-    if weights.kind == "gguf":
-        return Refusal("metadata-missing", what, "a repository of GGUF files without config.json", "safetensors with a config.json",
-                       "name the repository that the GGUF files were made from")
-    return Refusal("metadata-missing", what, "no config.json" if CONFIG not in files else "a config.json that is not a JSON object",
-                   "config.json of a Transformers checkpoint", "check the name of the model and its revision")
+# What a repository without config.json is, by a file that tells: (what it is, what to do).
+_NO_MODEL = {"adapter_config.json": ("a LoRA adapter (adapter_config.json), not a model", "name the model that the adapter was trained on"),
+             "model_index.json": ("a diffusion pipeline (model_index.json), not a language model", "choose a model that generates text"),
+             "params.json": ("a checkpoint in Mistral's own format (params.json)", "choose a repository that has config.json too")}
+
+
+def _no_config(id: str, files: Mapping[str, Any], paths: set[str], kind: str | None) -> Refusal:
+    what, needed = f"{id}: config.json cannot be read, so that nothing is known about the model", "config.json of a Transformers checkpoint"
+    if CONFIG in files:
+        return Refusal("metadata-missing", what, "a config.json that is not a JSON object", needed, "check the files of the model")
+    sign = next((n for n in _NO_MODEL if n in paths), None)
+    if sign:
+        return Refusal("metadata-missing", what, _NO_MODEL[sign][0], needed, _NO_MODEL[sign][1])
+    if kind == "gguf":
+        return Refusal("metadata-missing", what, "GGUF files without config.json", needed, "name the repository that the GGUF files were made from")
+    return Refusal("metadata-missing", what, "no config.json", needed, "check the name of the model and its revision")

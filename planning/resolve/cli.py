@@ -24,7 +24,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
                                    description="MODEL is a folder with config.json (no network) or a repository of the Hub.")
     parser.add_argument("model", metavar="DIR|ORG/NAME")
     parser.add_argument("--revision", default="main", help="branch, tag or commit on the Hub (default: main)")
-    parser.add_argument("--vllm-version", help="default: the lowest version that has a table, which is the pinned EPYC image's")
+    parser.add_argument("--vllm-version", help="default: that of the device's image")
     parser.add_argument("--device", choices=("cpu", "rocm"), default="cpu")
     parser.add_argument("--dtype", help="as the endpoint's `dtype`")
     parser.add_argument("--quantization", help="as the endpoint's `quantization`")
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace, read_hub: ReadHub | None = None) -> tuple[int,
     `read_hub`: reads (repository, revision) from the Hub; without it only folders can be resolved.
     """
     manifest = _read(args.model, args.revision, read_hub)
-    version = args.vllm_version or registries.versions()[0]
+    version = args.vllm_version or registries.default_version(args.device)
     if not registries.version_key(version):
         raise PlanningError(f"--vllm-version {version}: not a version; 0.25.1 is one")
     support = judge(manifest, vllm_version=version, device=args.device, dtype=getattr(args, "dtype", None),

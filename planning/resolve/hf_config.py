@@ -1,6 +1,7 @@
 """Reading a config.json as vLLM reads it: which part describes the language model, and values that may be absent or null."""
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -34,9 +35,9 @@ def text(config: Mapping[str, Any], key: str) -> str | None:
 
 
 def number(config: Mapping[str, Any], key: str) -> float | None:
-    """A number, as config.json or a JSON round trip gives it (4096, 4096.0); None for null, text and booleans."""
+    """A number, as config.json or a JSON round trip gives it (4096, 4096.0); None for null, text, booleans, NaN."""
     value = config.get(key)
-    return None if isinstance(value, bool) or not isinstance(value, (int, float)) else value
+    return None if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) else value
 
 
 def model_types(config: Mapping[str, Any]) -> tuple[str, ...]:

@@ -5,7 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from planning.errors import Notes, Refusal, Warn
-from planning.resolve import hf_config, quantization as quantizations, registry as registries
+from planning.resolve import hf_config
+from planning.resolve import quantization as quantizations
+from planning.resolve import registry as registries
 from planning.resolve.quantization import Quantization
 from planning.resolve.registry import Registry
 

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from planning.resolve import hf_config, registry as registries
+from planning.resolve import hf_config
+from planning.resolve import registry as registries
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from planning import catalog
@@ -72,14 +72,14 @@ def version_key(version: str) -> tuple[int, ...]:
     return tuple(int(p) for p in match.group(1).split(".")) if match else ()
 
 
-@lru_cache(maxsize=None)
+@cache
 def versions() -> tuple[str, ...]:
     """The vLLM versions that have a table, lowest first."""
     names = [p.stem for p in (catalog.DATA / _TABLES).glob("*.json")]
     return tuple(sorted((n for n in names if version_key(n)), key=version_key))
 
 
-@lru_cache(maxsize=32)
+@cache
 def for_version(version: str) -> Registry:
     """The table of `version`, else of the nearest lower version, else of the lowest one; the last two with a warning."""
     wanted, known = version_key(version), versions()
@@ -99,12 +99,24 @@ def newer_with(architecture: str, version: str) -> str | None:
     return next((v for v in above if for_version(v).kind(architecture)), None)
 
 
+def older_with(architecture: str, version: str) -> str | None:
+    """The highest version below `version` whose table has the architecture."""
+    below = [v for v in versions() if version_key(v) < version_key(version)]
+    return next((v for v in reversed(below) if for_version(v).kind(architecture)), None)
+
+
+def first_with_cpu_attention(kind: str) -> str | None:
+    """The lowest version with a table whose CPU platform has a backend for `kind` (mla, sparse)."""
+    return next((v for v in versions() if for_version(v).table["cpu_attention"][kind]), None)
+
+
+def default_version(device: str) -> str:
+    """The vLLM of the image that a family takes when nobody says another: data/epyc.toml, data/instinct.toml."""
+    if device == "rocm":
+        return str(catalog.load_toml("instinct.toml")["image"]["vllm_version"])
+    return str(catalog.load_toml("epyc.toml")["zentorch"]["vllm_version"])
+
+
 def platforms() -> dict[str, Any]:
     """Facts about platforms that no table of one version holds: data/registry/platforms.json."""
     return catalog.load_json(f"{_TABLES}/platforms.json")
-
-
-def cpu_attention(version: str) -> dict[str, Any]:
-    """Which attention kinds vLLM has a CPU backend for at `version`: {"mla": bool, "sparse": bool, "source": str}."""
-    rows = [r for r in platforms()["cpu_attention"] if version_key(r["from"]) <= version_key(version)]
-    return rows[-1] if rows else platforms()["cpu_attention"][0]

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from planning.errors import Notes, Refusal, Warn
-from planning.resolve import architecture, context_length, hf_config, precision, registry as registries
+from planning.resolve import architecture, context_length, hf_config, precision
+from planning.resolve import registry as registries
 from planning.resolve.manifest import ModelManifest, ModelSupport
 from planning.resolve.registry import Kind, Registry
 
@@ -35,7 +36,7 @@ def judge(manifest: ModelManifest, *, vllm_version: str, device: str, dtype: str
                                                                   asked=quantization, gfx=gfx)
     ends = _endpoints(manifest, kind, registry, chat_template_given)
     notes = Notes.total([said, found.notes, _tokenizer(manifest, registry, trust_remote_code, found.notes), _generative(manifest, kind, ends),
-                         _attention(manifest.id, config, registry, vllm_version, device), dtype_notes, quant_notes, ends.notes,
+                         _attention(manifest.id, config, registry, device), dtype_notes, quant_notes, ends.notes,
                          _gate(manifest)])
     length = context_length.derive(config, registry)
     unsure = kind is None or (ends.chat is None and kind.multimodal)
@@ -112,20 +113,20 @@ def _generative(manifest: ModelManifest, kind: Kind | None, ends: _Ends) -> Note
                             "a model that generates text", f"choose a generative model, for example {name}"))
 
 
-def _attention(model: str, config: Mapping[str, Any], registry: Registry, version: str, device: str) -> Notes:
+def _attention(model: str, config: Mapping[str, Any], registry: Registry, device: str) -> Notes:
     """Latent attention (MLA) and sparse attention have no CPU backend in every version."""
     if device != "cpu":
         return Notes()
-    part, facts = hf_config.text_part(config), registries.cpu_attention(version)
+    part, facts = hf_config.text_part(config), registry.table["cpu_attention"]
     mla = uses_mla(config, registry)
     sparse = mla and any(hf_config.number(part, k) for k in ("index_topk", "index_n_heads"))
-    for wanted, key, name in ((mla, "mla", "MLA (latent attention)"), (sparse, "sparse", "Sparse attention")):
+    for wanted, key, name, sign in ((mla, "mla", "MLA (latent attention)", "kv_lora_rank"), (sparse, "sparse", "Sparse attention", "an indexer")):
         if wanted and not facts[key]:
-            newer = next((r["from"] for r in registries.platforms()["cpu_attention"] if r[key]), None)
-            hint = f", or an image with vLLM {newer} or newer" if newer and not sparse else ""
-            return Notes.of(Refusal("architecture-unsupported", f"{model}: {name} is not supported on CPU by vLLM {version}",
-                                    f"model_type {hf_config.text(part, 'model_type')} with {'an indexer' if key == 'sparse' else 'kv_lora_rank'}",
-                                    "ordinary attention", f"serve it on an Instinct host (kind: instinct){hint}, or choose another model"))
+            newer = None if sparse else registries.first_with_cpu_attention(key)
+            return Notes.of(Refusal("architecture-unsupported", f"{model}: {name} is not supported on CPU by vLLM {registry.vllm_version}",
+                                    f"model_type {hf_config.text(part, 'model_type')} with {sign}", "ordinary attention",
+                                    "serve it on an Instinct host (kind: instinct), "
+                                    + (f"or with an image of vLLM {newer} or newer, " if newer else "") + "or choose another model"))
     return Notes()
 
 
@@ -141,6 +142,8 @@ def _tokenizer(manifest: ModelManifest, registry: Registry, trusted: bool, earli
     """A tokenizer that comes as code needs the same consent as a model that does."""
     name = manifest.tokenizer.get("class")
     if trusted or not manifest.tokenizer.get("remote_code") or any(r.code == "needs-consent" for r in earlier.refusals):
+        return Notes()
+    if hf_config.text(manifest.config or {}, "model_type") in registry.transformers["tokenizer_model_types"]:
         return Notes()
     if name and {name, f"{name}Fast", str(name).removesuffix("Fast")} & set(registry.transformers["tokenizers"]):
         return Notes()

@@ -69,10 +69,18 @@ def _assemble(session: Session, summary: Mapping[str, Any], model: str, revision
     for name, first_bytes in [] if problems else _last_request(listing, paths, files):
         _fetch(session, name, files, first_bytes)  # it only makes numbers better: what goes wrong here is not a reason to refuse
     manifest = manifest_from_files(model, session.commit, files, listing, _info(summary, revision, session, model))
-    renamed = () if session.name == model else (Warn("model-renamed", f"{model} is called {session.name} on the Hub now: it is found there, "
-                                                                      "and the old name will stop working if somebody takes it"),)
+    renamed = _renamed(model, session.name)
     refusals = tuple(problems) if problems else manifest.refusals
     return replace(manifest, refusals=refusals, warnings=manifest.warnings + renamed)
+
+
+def _renamed(model: str, name: str) -> tuple[Warn, ...]:
+    if name == model:
+        return ()
+    if name.lower() == model.lower():
+        return (Warn("model-renamed", f"{model} is spelled {name} on the Hub"),)
+    return (Warn("model-renamed", f"{model} is called {name} on the Hub now: it is found there, and the old name will stop working if "
+                                  "somebody takes it"),)
 
 
 def _listing(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
