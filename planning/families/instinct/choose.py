@@ -11,11 +11,11 @@ from planning.catalog import load_toml
 from planning.detect.facts import GpuDevice
 from planning.errors import Notes, Refusal, Warn
 from planning.families.base import Case, Choice
-from planning.families.instinct.fit import Fit, budget, fit, fits, words
+from planning.families.instinct.fit import Fit, budget, fit
 from planning.families.instinct.gpus import instincts, is_free, sets
 from planning.families.instinct.layers import Composed
 from planning.families.instinct.measure import measured
-from planning.families.instinct.model import Wanted, wanted
+from planning.families.instinct.model import Wanted, bits, usable_variants, wanted
 from planning.families.instinct.settings import settings
 from planning.families.instinct.sizes import asked
 from planning.plan import Engine, Placement
@@ -46,7 +46,9 @@ def choose(case: Case, engine: Engine, support: ModelSupport) -> tuple[Choice | 
     best, notes = _try(case, engine, support, model, composed, gpus, sizes)
     if best is None:
         return None, notes
-    return _choice(case, best), notes + (Notes.of(*_remarks(case, best)) if fits(best.fit) else Notes.of(_too_much(case, model, best, gpus)))
+    if best.fit.fits:
+        return _choice(case, best, composed), notes + Notes.of(*_remarks(case, best))
+    return _choice(case, best, composed), notes + Notes.of(None if best.fit.notes.refusals else _too_much(case, model, best, gpus))
 
 
 def _try(case: Case, engine: Engine, support: ModelSupport, model: Wanted, composed: Composed, gpus: tuple[GpuDevice, ...],
@@ -60,22 +62,22 @@ def _try(case: Case, engine: Engine, support: ModelSupport, model: Wanted, compo
         room = budget(case, found[0], composed)
         if isinstance(room, Refusal):
             return None, Notes.of(room)
-        take = measured(model, engine, support, composed, size, found[0][0].vram_bytes or 0)
-        result = fit(case, support, composed, room, take)
+        result = fit(case, support, composed, room, measured(model, engine, support, composed, size, found[0][0].vram_bytes or 0))
         if isinstance(result, Notes):
             return None, result
         last = Attempt(found[0], result)
-        if fits(result):
+        if result.fits:
             break
-    return (last, last.fit.budget.notes + last.fit.measure.notes) if last else (None, Notes.of(_taken(case, gpus, sizes)))
+    return (last, last.fit.notes) if last else (None, Notes.of(_taken(case, gpus, sizes)))
 
 
-def _choice(case: Case, attempt: Attempt) -> Choice:
+def _choice(case: Case, attempt: Attempt, composed: Composed) -> Choice:
     indexes = tuple(gpu.index for gpu in attempt.gpus)
     nodes = tuple(sorted({gpu.numa_node for gpu in attempt.gpus if gpu.numa_node is not None}))
     place = Placement(numa_nodes=nodes, gpus=indexes, tensor_parallel_size=len(indexes), reason=_reason(case, attempt))
     found = attempt.fit
-    return Choice(place, found.report, {"max_model_len": found.report.max_model_len, "context_from": found.context_from,
+    source = "limited to what the KV cache holds" if found.limited else f"by {composed.source.get('--max-model-len', 'the model')}"
+    return Choice(place, found.report, {"max_model_len": found.report.max_model_len, "context_from": source,
                                         "gpu_memory_utilization": found.budget.gpu_memory_utilization, "lowered": found.budget.lowered})
 
 
@@ -96,12 +98,11 @@ def _remarks(case: Case, best: Attempt) -> tuple[Warn | None, ...]:
     """What is worth knowing about a plan that fits."""
     found, data = best.fit, load_toml("instinct.toml")["memory"]
     tight = found.left_bytes < data["comfortable_gib"] * GIB and not case.request.enforce_eager
-    limited = found.context_from == "what fits the KV cache"
     return (
         Warn("tight", f"{gib(found.left_bytes)} are left for the KV cache on each GPU, less than {data['comfortable_gib']} GiB: should the start end with "
              "\"out of memory\" while graphs are captured, set enforceEager: true (1 to 2 GB less, slightly slower decoding)") if tight else None,
         Warn("context-limited", f"the KV cache holds one request of {found.report.max_model_len:,} tokens, less than the model's own limit; "
-             "kvCacheDtype: fp8 about doubles it, a higher tensorParallelSize does too, maxModelLen sets another") if limited else None,
+             "kvCacheDtype: fp8 about doubles it, a higher tensorParallelSize does too, maxModelLen sets another") if found.limited else None,
         Warn("vram-shared", f"others use VRAM of GPU {cpu_list(g.index for g in best.gpus)}: vLLM gets the share {found.budget.gpu_memory_utilization:g}")
         if found.budget.lowered else None)
 
@@ -110,13 +111,12 @@ def _too_much(case: Case, model: Wanted, best: Attempt, gpus: tuple[GpuDevice, .
     found, size = best.fit, len(best.gpus)
     return Refusal("memory", f"{model.match.model} does not fit {size} of the {len(gpus)} GPUs of {case.facts.name}",
                    f"{gib(found.report.available_bytes)} on each ({found.report.available_bytes} bytes)",
-                   f"{gib(found.report.required_bytes)} ({found.report.required_bytes} bytes): {words(found)}",
+                   f"{gib(found.report.required_bytes)} ({found.report.required_bytes} bytes): {found.words}",
                    _advice(case, model, best))
 
 
 def _advice(case: Case, model: Wanted, best: Attempt) -> str:
     """Alternatives in the procedure's order: variants of the recipe (its provider's, then others, AMD's), AMD's Quark models, another host."""
-    from planning.families.instinct.model import bits, usable_variants
     smaller = [name for name in usable_variants(model.match, best.gpus[0].gfx)
                if bits(model.match.record["variants"][name]["precision"]) < bits(model.precision) and name != model.match.variant]
     lines = [f"variant: {name} ({model.match.variant_model(name)})" for name in smaller]

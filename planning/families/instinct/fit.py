@@ -7,7 +7,7 @@ must also hold one request of `max_model_len`; where nobody set that, the contex
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from planning.catalog import load_toml
 from planning.detect.facts import GpuDevice
@@ -16,11 +16,13 @@ from planning.families.base import Case
 from planning.families.instinct.flags import number
 from planning.families.instinct.gpus import free_bytes
 from planning.families.instinct.layers import Composed
-from planning.families.instinct.measure import Measure, Take
+from planning.families.instinct.measure import Cache, Measure
 from planning.families.instinct.settings import utilization
 from planning.plan import Line, MemoryReport
 from planning.resolve.manifest import ModelSupport
 from planning.units import GIB, gib
+
+CONTEXT_STEP = 256
 
 
 @dataclass(frozen=True)
@@ -35,14 +37,22 @@ class Budget:
 
 @dataclass(frozen=True)
 class Fit:
-    """`context_from`: who limits the context. `left_bytes`: for the KV cache, after weights and reserve."""
+    """One size judged. `limited`: the context is shorter than wanted. `left_bytes`: for the KV cache, after weights and reserve."""
 
     report: MemoryReport
-    context_from: str
+    limited: bool
     left_bytes: int
     budget: Budget
-    measure: Measure
-    refusals: tuple[Refusal, ...] = ()
+    notes: Notes
+
+    @property
+    def fits(self) -> bool:
+        return self.report.required_bytes <= self.report.available_bytes and not self.notes.refusals
+
+    @property
+    def words(self) -> str:
+        """The lines of the report, for a refusal."""
+        return ", ".join(f"{line.name} {gib(line.bytes)}" for line in self.report.lines)
 
 
 def budget(case: Case, gpus: Sequence[GpuDevice], composed: Composed) -> Budget | Refusal:
@@ -60,57 +70,37 @@ def budget(case: Case, gpus: Sequence[GpuDevice], composed: Composed) -> Budget 
     return Budget(int(lowered * total), lowered, True, notes)
 
 
-def fit(case: Case, support: ModelSupport, composed: Composed, room: Budget, take: Take) -> Fit | Notes:
-    """One tensor parallel size judged. Notes when the model's bytes are not known."""
-    data = load_toml("instinct.toml")["memory"]
-    reserve = data["reserve_gib"] * GIB
-    own = support.default_max_model_len or support.max_model_len
-    configured = number(composed.flags, "--max-model-len")
-    wanted = configured or own
+def fit(case: Case, support: ModelSupport, composed: Composed, room: Budget, measure: Measure) -> Fit | Notes:
+    """One tensor parallel size judged. Notes when there is nothing to judge it by."""
+    wanted = number(composed.flags, "--max-model-len") or support.default_max_model_len or support.max_model_len
+    if measure.weights_bytes is None:
+        return measure.notes + Notes.of(_unknown(case, "the size of the weights", "set weightGib, or check that the model's files can be read"))
     if wanted is None:
-        return Notes.of(Refusal("unknown-fact", f"the context length of {case.manifest.id} is not known", "nothing in config.json", "a number of tokens", "set maxModelLen"))
-    first = take(GIB, wanted)
-    if first.weights_bytes is None:
-        return first.notes + Notes.of(None if first.notes.refusals else Refusal(
-            "metadata-missing", f"the size of the weights of {case.manifest.id} is not known", "no safetensors headers, no index", "bytes", "set weightGib"))
-    left = room.available_bytes - first.weights_bytes - reserve
-    free_choice = case.request.max_model_len is None and "--max-model-len" not in case.request.extra_args
-    length = _longest(take, left, wanted, data["smallest_context"]) if free_choice and left > 0 else wanted
-    measure = take(max(left, 0), length) if left > 0 else first
-    one = _one_request(take, left, length)
-    spare = max(0, data["tight_gib"] * GIB - one)
-    lines = (Line("weights", first.weights_bytes), Line("kv-cache", one), Line("activations-graphs-runtime", reserve), Line("headroom", spare))
-    report = MemoryReport("gpu", room.available_bytes, sum(line.bytes for line in lines), lines, first.weights_bytes, max(left, 0),
-                          measure.kv_cache_tokens if left > 0 else 0, measure.max_concurrency if left > 0 else 0.0, length)
-    source = "maxModelLen" if case.request.max_model_len else composed.source.get("--max-model-len", "the model") if configured == length else "the model"
-    return Fit(report, "what fits the KV cache" if length < wanted else source, left, room, replace(measure, notes=first.notes))
+        return measure.notes + Notes.of(_unknown(case, "the context length", "set maxModelLen"))
+    data = load_toml("instinct.toml")["memory"]
+    left = room.available_bytes - measure.weights_bytes - data["reserve_gib"] * GIB
+    length, cache = _context(case, measure, left, wanted, data["smallest_context"])
+    report = _report(room, measure, cache, left, length, data)
+    return Fit(report, length < wanted, left, room, room.notes + measure.notes + cache.notes)
 
 
-def _one_request(take: Take, left: int, length: int) -> int:
-    """Bytes of the KV cache that one request of `length` tokens takes."""
-    probe = max(left, 8 * GIB)
-    held = take(probe, length).max_concurrency
-    while not held and probe < 1 << 50:
-        probe *= 8
-        held = take(probe, length).max_concurrency
-    return -(-int(probe / held) // 1) if held else probe
+def _context(case: Case, measure: Measure, left: int, wanted: int, smallest: int) -> tuple[int, Cache]:
+    """The context, and what the cache makes of it: as wanted, or shortened where nobody insists, in steps of 256 tokens."""
+    cache = measure.cache(max(left, 0), wanted)
+    insisted = case.request.max_model_len is not None or cache.one_request_bytes is None
+    if insisted or cache.one_request_bytes <= left:
+        return wanted, cache
+    length = max((cache.longest or 0) // CONTEXT_STEP * CONTEXT_STEP, min(smallest, wanted))
+    return length, measure.cache(max(left, 0), length)
 
 
-def _longest(take: Take, left: int, wanted: int, smallest: int) -> int:
-    """The longest context up to `wanted` of which one request fits, in steps of 256 tokens; at least `smallest`."""
-    if (take(left, wanted).max_concurrency or 0) >= 1:
-        return wanted
-    low, high, step = min(smallest, wanted), wanted, 256
-    while high - low > step:
-        middle = (low + high) // 2 // step * step
-        low, high = (middle, high) if (take(left, middle).max_concurrency or 0) >= 1 else (low, middle)
-    return max(low // step * step, min(smallest, wanted))
+def _report(room: Budget, measure: Measure, cache: Cache, left: int, length: int, data) -> MemoryReport:
+    one = cache.one_request_bytes or 0
+    lines = (Line("weights", measure.weights_bytes or 0), Line("kv-cache", one), Line("activations-graphs-runtime", data["reserve_gib"] * GIB),
+             Line("headroom", max(0, data["tight_gib"] * GIB - one)))
+    required = sum(line.bytes for line in lines)
+    return MemoryReport("gpu", room.available_bytes, required, lines, measure.weights_bytes, max(left, 0), cache.tokens, cache.max_concurrency, length)
 
 
-def fits(found: Fit) -> bool:
-    return found.report.required_bytes <= found.report.available_bytes and not found.measure.notes.refusals
-
-
-def words(found: Fit) -> str:
-    """The lines of the report, for a refusal."""
-    return ", ".join(f"{line.name} {gib(line.bytes)}" for line in found.report.lines)
+def _unknown(case: Case, what: str, do: str) -> Refusal:
+    return Refusal("metadata-missing", f"{what} of {case.manifest.id} is not known", "nothing that tells it", "config.json, and headers or an index of the weights", do)

@@ -66,9 +66,7 @@ def compose(match: Match, target: Target) -> Composed:
     """Everything that data says about this model on this GPU. `match` counts by identity: `recipe.find` caches it."""
     layers = (*_recipe_layers(match, target), *_gfx_rules(match, target))
     kept, left_out = _taken_over(layers, target)
-    composed = merge(kept)
-    rules = Layer("rule", _rules(composed.flags, target))
-    composed = merge((*kept, rules))
+    composed = merge((*kept, *_rules(merge(kept).flags, target)))
     return Composed(_tools_together(_in_image(composed.flags)), composed.env, composed.source, left_out)
 
 
@@ -77,7 +75,7 @@ def _recipe_layers(match: Match, target: Target) -> Iterable[Layer]:
     variant = record.get("variants", {}).get(match.variant, {})
     named = f"{source}, variant {match.variant}"
     overrides = load_json("gpu-overrides.json")["gfx"].get(target.gfx, {})
-    yield Layer("amd-vllm", {"--gpu-memory-utilization": str(load_toml("instinct.toml")["memory"]["gpu_memory_utilization"])})
+    yield Layer("amd-vllm's default", {"--gpu-memory-utilization": str(load_toml("instinct.toml")["memory"]["gpu_memory_utilization"])})
     yield Layer(f"AMD's data for {target.gfx}", {}, overrides.get("env", {}))
     yield _layer(source, record)
     yield _layer(named, variant)
@@ -119,12 +117,13 @@ def _gfx_rules(match: Match, target: Target) -> Iterable[Layer]:
     yield Layer(f"AMD's workaround for {target.gfx}", {}, config.get("mandatory_env", {}))
 
 
-def _rules(flags: Flags, target: Target) -> Flags:
+def _rules(flags: Flags, target: Target) -> Iterable[Layer]:
     """MLA wants blocks of one token where nothing else is set; MoE on several GPUs the multiprocessing executor."""
     rules = load_toml("instinct.toml")["compose"]
-    wanted = {"--block-size": rules["mla_block_size"] if target.mla else None,
-              "--distributed-executor-backend": rules["moe_executor"] if target.moe and target.several else None}
-    return {name: value for name, value in wanted.items() if value is not None and name not in flags}
+    if target.mla and "--block-size" not in flags:
+        yield Layer("AMD's rule for MLA models", {"--block-size": rules["mla_block_size"]})
+    if target.moe and target.several and "--distributed-executor-backend" not in flags:
+        yield Layer("AMD's rule for MoE models on several GPUs", {"--distributed-executor-backend": rules["moe_executor"]})
 
 
 def _taken_over(layers: Iterable[Layer], target: Target) -> tuple[list[Layer], dict[str, str]]:

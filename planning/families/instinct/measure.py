@@ -1,40 +1,75 @@
 """What vLLM would allocate on one GPU: the seam between the Instinct family and the capacity arithmetic (`planning.fit`)."""
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from planning.errors import Notes
-from planning.families.instinct.flags import number
+from planning.errors import Notes, Warn
+from planning.families.instinct.flags import Flags, number
 from planning.families.instinct.layers import Composed
 from planning.families.instinct.model import Wanted
+from planning.fit import capacity, weights_per_rank
 from planning.plan import Engine
 from planning.resolve.manifest import ModelSupport
 
+NOT_MODELLED = "unknown-architecture"
+
 
 @dataclass(frozen=True)
-class Measure:
-    """Bytes of one rank; what `kv_cache_bytes` would hold."""
+class Cache:
+    """What so many bytes of KV cache hold. `one_request_bytes`, `longest` (tokens): None where the cache is not modelled."""
 
-    weights_bytes: int | None
-    kv_cache_tokens: int | None
+    one_request_bytes: int | None
+    longest: int | None
+    tokens: int | None
     max_concurrency: float | None
     notes: Notes = Notes()
 
 
-Take = Callable[[int, int], Measure]     # (KV bytes, max_model_len) -> Measure
+@dataclass(frozen=True)
+class Measure:
+    """One tensor parallel size. `cache(kv_cache_bytes, max_model_len)` gives what vLLM would make of it."""
+
+    weights_bytes: int | None
+    cache: Callable[[int, int], Cache]
+    notes: Notes = Notes()
 
 
-def measured(model: Wanted, engine: Engine, support: ModelSupport, composed: Composed, tp: int, card_bytes: int) -> Take:
-    """The measure of one tensor parallel size on cards of `card_bytes`."""
-    flags, manifest = composed.flags, model.manifest
-    from planning.fit import capacity
+def measured(model: Wanted, engine: Engine, support: ModelSupport, composed: Composed, tp: int, card_bytes: int) -> Measure:
+    """The measure of `tp` ranks on cards of `card_bytes`."""
+    flags, manifest, version = composed.flags, model.manifest, engine.vllm_version
+    dtype = support.dtype or _text(flags, "--dtype")
+    weights = weights_per_rank(manifest.config, tensor_parallel_size=tp, vllm_version=version, device="rocm", tensors=manifest.tensors, dtype=dtype)
 
-    def take(kv_cache_bytes: int, max_model_len: int) -> Measure:
+    def cache(kv_cache_bytes: int, max_model_len: int) -> Cache:
         got = capacity(
-            manifest.config, kv_cache_bytes=kv_cache_bytes, max_model_len=max_model_len, tensor_parallel_size=tp,
-            block_size=number(flags, "--block-size"), dtype=support.dtype or flags.get("--dtype"), kv_cache_dtype=flags.get("--kv-cache-dtype"),
-            quantization=flags.get("--quantization"), max_num_batched_tokens=number(flags, "--max-num-batched-tokens"),
-            max_num_seqs=number(flags, "--max-num-seqs"), vllm_version=engine.vllm_version, device="rocm", card_bytes=card_bytes, tensors=manifest.tensors)
-        return Measure(got.weights_bytes_per_rank, got.kv_cache_tokens, got.max_concurrency, Notes(got.refusals, (), got.warnings))
-    return take
+            manifest.config, kv_cache_bytes=kv_cache_bytes, max_model_len=max_model_len, tensor_parallel_size=tp, block_size=number(flags, "--block-size"),
+            dtype=dtype, kv_cache_dtype=_text(flags, "--kv-cache-dtype") or "auto", max_num_batched_tokens=number(flags, "--max-num-batched-tokens"),
+            max_num_seqs=number(flags, "--max-num-seqs"), vllm_version=version, device="rocm", card_bytes=card_bytes, tensors=manifest.tensors,
+            enable_prefix_caching=_switch(flags, "--enable-prefix-caching"), async_scheduling=_switch(flags, "--async-scheduling"),
+            state_dtype=_text(flags, "--mamba-ssm-cache-dtype"), speculative_tokens=_speculative(flags))
+        unknown = [refusal for refusal in got.refusals if refusal.code == NOT_MODELLED]
+        notes = Notes(tuple(r for r in got.refusals if r not in unknown), (), got.warnings + tuple(
+            Warn("cache-not-modelled", f"{r.what} ({r.found}): the plan checks the weights and what is left; vLLM checks the context when it starts") for r in unknown))
+        return Cache(got.one_request_bytes, got.estimated_max_model_len, got.kv_cache_tokens, got.max_concurrency, notes)
+    return Measure(weights.bytes_per_rank, cache, Notes(warnings=weights.warnings))
+
+
+def _text(flags: Flags, name: str) -> str | None:
+    value = flags.get(name)
+    return value if isinstance(value, str) and value != "auto" else None
+
+
+def _switch(flags: Flags, name: str) -> bool | None:
+    value = flags.get(name)
+    return value if isinstance(value, bool) else None
+
+
+def _speculative(flags: Flags) -> int:
+    """Draft tokens of --speculative-config, in either spelling."""
+    found = number(flags, "--speculative-config.num_speculative_tokens")
+    try:
+        return found or int(json.loads(str(flags.get("--speculative-config") or "{}")).get("num_speculative_tokens") or 0)
+    except (ValueError, AttributeError, TypeError):
+        return 0

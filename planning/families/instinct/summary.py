@@ -57,7 +57,7 @@ def _context(choice: Choice | None, support: ModelSupport | None) -> str:
     if not memory or not memory.max_model_len:
         return "unknown"
     own = support.max_model_len if support else None
-    limited = f", limited from {own:,} ({choice.tuning['context_from']})" if own and memory.max_model_len < own else ", the model's own"
+    limited = f", {choice.tuning['context_from']}; the model's own is {own:,}" if own and memory.max_model_len < own else ", the model's own"
     many = f"; {memory.max_concurrency:.1f} such requests at once" if memory.max_concurrency else ""
     return f"{memory.max_model_len:,} tokens{limited}{many}"
 
