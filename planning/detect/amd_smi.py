@@ -17,7 +17,7 @@ def parse(text: str) -> Listing:
     body = clean(text)
     if re.search(r"^\s*[\[{]\s*$|^\s*[\[{].*[:\"}\]]", body, re.M) and '"' in body:
         found = parse_json(body)
-        if found.devices:
+        if found.devices or found.unplaced:
             return found
     if "AMD-SMI " in body and "|====" in body:
         return parse_table(body)
@@ -35,7 +35,7 @@ _TEXT_FIELDS = {
     ("PARTITION", "MEMORY_PARTITION"): ("memory_partition", memory_partition),
     ("MEMORY_PARTITION", "CURRENT"): ("memory_partition", memory_partition),
     ("ACCELERATOR_PARTITION", "TYPE"): ("compute_partition", compute_partition),
-    ("NUMA", "NODE"): ("numa_node", number), ("", "NODE_ID"): ("kfd_node", number), ("", "HIP_ID"): ("hip_index", number),
+    ("ASIC", "NUM_COMPUTE_UNITS"): ("compute_units", number), ("NUMA", "NODE"): ("numa_node", number), ("", "NODE_ID"): ("kfd_node", number), ("", "HIP_ID"): ("hip_index", number),
     ("MEM_USAGE", "TOTAL_VRAM"): ("vram_bytes", size_bytes), ("MEM_USAGE", "USED_VRAM"): ("vram_used", size_bytes),
 }
 

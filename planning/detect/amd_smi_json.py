@@ -15,7 +15,7 @@ from planning.detect.text import known, number
 PATHS: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
     ("market_name", "asic.market_name", known), ("device_id", "asic.device_id", device_id),
     ("gfx", "asic.target_graphics_version", gfx_name), ("pci", "bus.bdf", pci_address), ("pci", "bdf", pci_address),
-    ("uuid_device_id", "uuid", device_id_in_uuid),
+    ("uuid_device_id", "uuid", device_id_in_uuid), ("compute_units", "asic.num_compute_units", number),
     ("vram_bytes", "vram.size", size_bytes), ("vram_bytes", "mem_usage.total_vram", size_bytes),
     ("vram_used", "mem_usage.used_vram", size_bytes), ("vram_used", "vram_used", size_bytes), ("vram_bytes", "vram_total", size_bytes),
     ("compute_partition", "partition.compute_partition", compute_partition),
@@ -33,6 +33,8 @@ def parse_json(text: str) -> Listing:
     for item in found:
         index = number(item.get("gpu", item.get("gpu_id")))
         if index is None:
+            if {"type", "vendor", "size"} <= set(item):             # a VRAM section by itself (`… | jq '.[0].vram'`)
+                listing.unplaced.setdefault("vram_bytes", size_bytes(item["size"]))
             continue
         listing.devices.setdefault(index, {})
         for field, path, convert in PATHS:

@@ -4,6 +4,7 @@ From sorted sources and the ledger, giving `Cpu`. Each value is the best witness
 """
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from planning.detect import cpuinfo, lscpu, lscpu_rows, sys_cpu, tables
@@ -34,6 +35,7 @@ def read_cpu(sources: dict[str, list[Source]], ledger: Ledger) -> Cpu:
     _say_threads(ledger)
     hypervisor = _hypervisor(parsed)
     nodes = node_facts(sources, parsed, rows, ledger, online, hypervisor)
+    _say_all_cpus(ledger)
     allowed, isolated = _allowed(sources)
     taken = {key: ledger.take(f"cpu.{key}") for key in PLAIN if key not in {"stepping", "numa_nodes"}}
     return Cpu(**taken, is_epyc=who.is_epyc, generation=who.generation, zen=who.zen, numa_nodes=nodes.count, hypervisor=hypervisor,
@@ -60,11 +62,12 @@ def _rows(sources: dict[str, list[Source]], ledger: Ledger) -> tuple[LogicalCpu,
     for source in sources.get("lscpu-p", []):
         rows = lscpu_rows.parse(source.text)
         if rows:
-            cores = {row.core for row in rows}
-            per_core = [sum(1 for row in rows if row.core == core) for core in cores] if len(rows) < 4096 else []
-            ledger.say("cpu.cpus_online", len(rows), source.name, "lscpu-p")
-            ledger.say("cpu.sockets", len({row.socket for row in rows}), source.name, "lscpu-p")
-            ledger.say("cpu.threads_per_core", max(per_core, default=None), source.name, "lscpu-p")
+            cores = Counter((row.socket, row.core) for row in rows)
+            per_socket = Counter(socket for socket, _ in cores)
+            told = {"cpus_online": len(rows), "sockets": len(per_socket), "threads_per_core": max(cores.values()),
+                    "cores_per_socket": max(per_socket.values())}
+            for key, value in told.items():
+                ledger.say(f"cpu.{key}", value, source.name, "lscpu-p")
             return rows
     return ()
 
@@ -94,8 +97,16 @@ def _say_agents(sources: dict[str, list[Source]], ledger: Ledger) -> None:
 def _say_threads(ledger: Ledger) -> None:
     """More on-line CPUs than cores prove a second thread: lscpu says 1 when a single sibling is off line."""
     sockets, cores, told, online = (ledger.take(f"cpu.{key}") for key in ("sockets", "cores_per_socket", "threads_per_core", "cpus_online"))
-    if sockets and cores and told and online and online > sockets * cores * told:
+    seen = any(said.subject == "lscpu-p" for said in ledger.said.get("cpu.threads_per_core", []))
+    if sockets and cores and told and online and online > sockets * cores * told and not seen:
         ledger.say("cpu.threads_per_core", -(-online // (sockets * cores)), "arithmetic of cpus_online, sockets and cores", "arithmetic")
+
+
+def _say_all_cpus(ledger: Ledger) -> None:
+    """If as many CPUs run as sockets, cores and threads make, those are all there are."""
+    sockets, cores, threads, online = (ledger.take(f"cpu.{key}") for key in ("sockets", "cores_per_socket", "threads_per_core", "cpus_online"))
+    if sockets and cores and threads and online == sockets * cores * threads and "cpu.cpus" not in ledger.said:
+        ledger.say("cpu.cpus", online, "arithmetic of sockets, cores and threads", "derived")
 
 
 def _say_lists(sources: dict[str, list[Source]], parsed: list[tuple[Source, dict[str, Any]]], ledger: Ledger) -> tuple[int, ...] | None:

@@ -31,6 +31,8 @@ def node_facts(sources: dict[str, list[Source]], parsed: list[tuple[Source, dict
     cpus = {n: ledger.take(f"cpu.node.{n}.cpus", "cpu.node.") for n in numbers}
     memory = {n: ledger.take(f"cpu.node.{n}.memory", "cpu.node.", _about_equal) for n in numbers}
     with_cpus = {n: found for n, found in cpus.items() if found is not None}
+    if count and len(with_cpus) == count and "cpu.cpus_online" not in ledger.said:
+        ledger.say("cpu.cpus_online", len({cpu for found in with_cpus.values() for cpu in found}) or None, "the CPUs of all nodes", "derived")
     sockets = ledger.take("cpu.sockets")
     node_socket = sockets_of_nodes(with_cpus, rows, sockets, count)
     if not rows and not hypervisor:

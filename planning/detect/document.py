@@ -9,7 +9,7 @@ from planning.detect.facts import Cpu, GpuDevice, HostFacts, HostSurvey, Runtime
 CPU_KEYS = ("vendor", "model_name", "cpu_family", "cpu_model", "is_epyc", "generation", "zen", "sockets", "cores_per_socket", "threads_per_core",
             "cpus", "cpus_online", "numa_nodes", "avx2", "avx512f", "avx512_bf16", "avx512_vnni", "hypervisor")
 GPU_KEYS = ("index", "market_name", "gfx", "device_id", "vram_bytes", "compute_partition", "memory_partition", "virtual_function", "instinct",
-            "product", "integrated", "pci", "hip_index", "numa_node", "render_node")
+            "product", "integrated", "compute_units", "pci", "hip_index", "numa_node", "render_node")
 RUNTIME_KEYS = ("reachable", "reason", "is_podman", "rootless", "server_version", "cgroup_version", "cgroup_driver", "limits_enforced",
                 "desktop", "root_dir", "architecture")
 

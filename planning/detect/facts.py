@@ -85,6 +85,7 @@ class GpuDevice:
     render_node: str | None = None             # "/dev/dri/renderD128"
     product: str | None = None                 # what the device id stands for: "MI300X"; None: no such id in data/gpus.toml
     integrated: bool | None = None             # graphics inside a CPU
+    compute_units: int | None = None           # of this device (a partition has its share)
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,18 @@ from planning.detect.listing import Listing
 from planning.detect.vram import GIB, share
 from planning.detect.witnesses import Ledger
 
-FIELDS = ("device_id", "pci", "gfx", "market_name", "compute_partition", "memory_partition", "numa_node", "hip_index", "render_node")
+FIELDS = ("device_id", "pci", "gfx", "market_name", "compute_partition", "memory_partition", "numa_node", "hip_index", "render_node",
+          "compute_units")
 
 
 def device_facts(merged: Merged, listings: list[tuple[str, str, Listing]], ledger: Ledger) -> tuple[GpuDevice, ...]:
     """All devices. Modes that a tool calls N/A are taken from the devices that have one."""
     taken = {index: _plain(index, parts, ledger) for index, parts in sorted(merged.parts.items())}
+    kinds = {fields["device_id"] for fields in taken.values() if fields["device_id"]}
+    for probe, subject, listing in listings:
+        if listing.unplaced and len(kinds) == 1:        # all GPUs whose kind is known are alike, so it does not matter which was meant
+            for index, fields in taken.items():
+                merged.parts[index] += [(probe, subject, listing.unplaced)] if fields["device_id"] else []
     unknown = {index for _, _, listing in listings for index in listing.partition_unknown}
     for key in ("compute_partition", "memory_partition"):
         modes = {fields[key] for fields in taken.values() if fields[key]}
@@ -92,7 +98,8 @@ def _device(index: int, taken: dict[str, Any], parts: list[tuple[str, str, dict[
     return GpuDevice(index=index, market_name=name, gfx=taken["gfx"], device_id=taken["device_id"], vram_bytes=vram,
                      compute_partition=taken["compute_partition"], memory_partition=taken["memory_partition"],
                      virtual_function=virtual, instinct=instinct, pci=taken["pci"], hip_index=taken["hip_index"],
-                     numa_node=taken["numa_node"], render_node=taken["render_node"], product=row.get("product"), integrated=integrated)
+                     numa_node=taken["numa_node"], render_node=taken["render_node"], product=row.get("product"), integrated=integrated,
+                     compute_units=taken["compute_units"])
 
 
 def _instinct(row: dict[str, Any], taken: dict[str, Any], largest: int) -> bool | None:

@@ -36,6 +36,8 @@ def _put(listing: Listing, index: int, number: int, node: dict[str, Any]) -> Non
     listing.put(index, "pci", pci_from_location(location, domain) if location else None)
     listing.put(index, "kfd_node", number)
     listing.put(index, "gpu_id", node.get("gpu_id"))
+    if node.get("simd_per_cu"):
+        listing.put(index, "compute_units", node["simd_count"] // node["simd_per_cu"])
     minor = node.get("drm_render_minor")
     listing.put(index, "render_node", f"/dev/dri/renderD{minor}" if minor else None)
     banks = [bank["size_in_bytes"] for bank in node["banks"].values()

@@ -22,6 +22,7 @@ class Listing:
     rocm_version: str | None = None
     driver_version: str | None = None
     amdsmi_version: str | None = None
+    unplaced: dict[str, Any] = field(default_factory=dict)      # told of one GPU without saying of which
     partition_unknown: set[int] = field(default_factory=set)    # devices whose partition the tool calls N/A
 
     def put(self, index: int, key: str, value: Any) -> None:

@@ -27,6 +27,7 @@ def parse(text: str) -> Listing:
         listing.put(index, "device_id", device_id(chip) if chip else None)
         listing.put(index, "pci", pci_from_location(location, _first_number(agent.get("domain")) or 0) if location else None)
         listing.put(index, "vram_bytes", agent.get("pool"))
+        listing.put(index, "compute_units", _first_number(agent.get("units")))
     return listing
 
 

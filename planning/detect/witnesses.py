@@ -21,7 +21,7 @@ ORDER: dict[str, tuple[str, ...]] = {
     "cpu.cpus_online": KERNEL_CPU,
     "cpu.cpus": KERNEL_CPU,
     "cpu.sockets": ("lscpu-json", "lscpu", "lscpu-p", "cpuinfo", "rocminfo"),
-    "cpu.cores_per_socket": ("lscpu-json", "lscpu", "cpuinfo", "lscpu-p"),
+    "cpu.cores_per_socket": ("lscpu-p", "lscpu-json", "lscpu", "cpuinfo"),
     "cpu.threads_per_core": ("arithmetic", "lscpu-p", "lscpu-json", "lscpu", "cpuinfo", "rocminfo"),
     "cpu.numa_nodes": ("lscpu-json", "lscpu", "sys-node", "numactl", "lscpu-p", "kfd-topology"),
     "cpu.node.": ("sys-node", "lscpu-p", "lscpu-json", "lscpu", "numactl", "kfd-topology", "derived"),
