@@ -1,6 +1,7 @@
 """A LaunchSpec as pulumi-docker's resources: mapping only. The container is created, not started; `EndpointStart` starts it."""
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,7 +20,7 @@ def container(name: str, plan: pulumi.Output[dict], image: docker.RemoteImage, s
               opts: pulumi.ResourceOptions) -> docker.Container:
     """The container of a plan. `secrets`: variables that only exist as secrets (VLLM_API_KEY)."""
     def spec(read):
-        return plan.apply(lambda p: read(p["launch"]))
+        return plan.apply(lambda p: read(defaultdict(lambda: None, p["launch"])))  # the engine drops what is None
 
     trigger = plan.apply(lambda p: int(p["generation"]))
     return docker.Container(
@@ -28,7 +29,7 @@ def container(name: str, plan: pulumi.Output[dict], image: docker.RemoteImage, s
         devices=spec(lambda s: [{"host_path": path, "container_path": path, "permissions": "rwm"} for path in s["devices"]]),
         group_adds=spec(lambda s: s["group_add"]), capabilities=spec(_capabilities), security_opts=spec(_security), ipc_mode=spec(lambda s: s["ipc"]),
         network_mode=spec(lambda s: s["network"]), shm_size=spec(lambda s: _mib(s["shm_bytes"])), memory=spec(lambda s: _mib(s["memory_bytes"])),
-        memory_swap=spec(lambda s: _mib(s["memory_bytes"])), cpu_set=plan.apply(lambda p: p["placement"]["cpuset_cpus"]),
+        memory_swap=spec(lambda s: _mib(s["memory_bytes"])), cpu_set=plan.apply(lambda p: p["placement"].get("cpuset_cpus")),
         labels=spec(lambda s: [{"label": key, "value": value} for key, value in sorted(s["labels"].items())]), restart=spec(lambda s: s["restart"]),
         stop_timeout=spec(lambda s: int(s["stop_seconds"])), destroy_grace_seconds=spec(lambda s: int(s["stop_seconds"])),
         log_driver=spec(lambda s: "json-file" if s["log_options"] else None), log_opts=spec(lambda s: s["log_options"] or None),

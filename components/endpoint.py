@@ -80,7 +80,7 @@ class VllmEndpoint(pulumi.ComponentResource):
 
     def _start_inputs(self, plan: pulumi.Output[dict], container_id: pulumi.Output[str]) -> dict[str, Any]:
         return {"name": self._name, "connection": self._host.connection, "container_id": container_id,
-                "runtime": plan.apply(lambda p: p["launch"]["runtime"]), "cpuset_mems": plan.apply(lambda p: p["placement"]["cpuset_mems"]),
+                "runtime": plan.apply(lambda p: p["launch"]["runtime"]), "cpuset_mems": plan.apply(lambda p: p["placement"].get("cpuset_mems")),
                 "token_path": plan.apply(lambda p: p["launch"]["environment"].get("HF_TOKEN_PATH"))}
 
     async def _answering(self, found: list[Any]) -> str:
@@ -105,7 +105,7 @@ class VllmEndpoint(pulumi.ComponentResource):
     def _health_inputs(self, plan: pulumi.Output[dict], container_id: pulumi.Output[str]) -> dict[str, Any]:
         return {"name": self._name, "stack": pulumi.get_stack(), "connection": self._host.connection, "container_id": container_id,
                 "subject": plan.apply(lambda p: asdict(proof.Subject.of(self._name, p))),
-                "planned": plan.apply(lambda p: {key: p["memory"][key] for key in ("kv_cache_tokens", "max_concurrency", "required_bytes")})}
+                "planned": plan.apply(lambda p: {key: p["memory"].get(key) for key in ("kv_cache_tokens", "max_concurrency", "required_bytes")})}
 
     def _hand_over(self, plan: pulumi.Output[dict], health: EndpointHealth) -> None:
         self.endpoint = pulumi.Output.all(plan, health.healthy, health.measured).apply(lambda found: _endpoint(self._host.name, found[0], found[2]))
@@ -125,9 +125,9 @@ class VllmEndpoint(pulumi.ComponentResource):
 
 def _endpoint(host: str, plan: Mapping[str, Any], measured: Mapping[str, Any] | None) -> dict[str, Any]:
     handoff, launch, memory = plan["handoff"], plan["launch"], plan["memory"]
-    return {"baseUrl": handoff["base_url"], "model": handoff["model"], "primaryEndpoint": handoff["primary_endpoint"],
+    return {"baseUrl": handoff["base_url"], "model": handoff["model"], "primaryEndpoint": handoff.get("primary_endpoint"),
             "supportedEndpoints": handoff["supported_endpoints"], "host": host, "port": launch["port"], "runtime": launch["runtime"],
-            "image": launch["image"], "maxModelLen": memory["max_model_len"], "kvCacheTokens": memory["kv_cache_tokens"],
+            "image": launch["image"], "maxModelLen": memory.get("max_model_len"), "kvCacheTokens": memory.get("kv_cache_tokens"),
             "placement": plan["placement"], "curl": handoff["curl"], "python": handoff["python"], "stop": handoff["stop"], "measured": measured}
 
 

@@ -44,7 +44,7 @@ def _prove(props: dict[str, Any]) -> dict[str, Any]:
     if problem is not None:
         raise proof.NotReady(problem, log.phase, log.tail[-proof.TAIL:])
     planned = props["planned"]
-    comparison, warnings = health.compare(planned["kv_cache_tokens"], log.measured, planned_concurrency=planned["max_concurrency"])
+    comparison, warnings = health.compare(planned.get("kv_cache_tokens"), log.measured, planned_concurrency=planned.get("max_concurrency"))
     record.write(props["stack"], "proven", props["name"], props["container_id"])
     return {**props, "measured": asdict(log.measured), "comparison": comparison, "warnings": [asdict(w) for w in (*log.warnings, *warnings)]}
 

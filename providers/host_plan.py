@@ -14,7 +14,7 @@ from pulumi.runtime.rpc import UNKNOWN
 
 from planning.errors import Refusal
 from providers import record, run
-from providers.base import StepProvider, checked, refreshed, unknown
+from providers.base import StepProvider, checked, refreshed, unknown, whole
 from providers.model_manifest import manifest_of
 from providers.transport.address import Target
 
@@ -68,9 +68,9 @@ def make_plans(props: dict[str, Any], reading: run.Reading, previous: dict[str, 
     from planning.plan import document
     from planning.request import parse_endpoint
 
-    requests = {name: parse_endpoint(name, keys)[0] for name, keys in props["requests"].items()}
+    requests = {name: parse_endpoint(name, whole(keys))[0] for name, keys in props["requests"].items()}
     manifests = {name: manifest_of(model) for name, model in props["models"].items()}
-    plans = plan_host(props["stack"], reading.facts, reading.survey or HostSurvey(), requests, manifests, previous=previous,
+    plans = plan_host(props["stack"], reading.facts, reading.survey or HostSurvey(), requests, manifests, previous=whole(previous),
                       advertise_address=props.get("advertise_address"), local=props["connection"]["address"] == "local",
                       api_keys=frozenset(props["keyed"]))
     return {name: document(plan) for name, plan in plans.items()}

@@ -1,7 +1,8 @@
 """`HostProbe`: the facts of one host, read at preview time. `read` shows drift of the hardware.
 
-Inputs: `name` and the host's connection keys. Found by `check`: `facts` (compact, None if it could not be read),
-`summary` (one line), `warnings` and `problem` (why there are no facts). A host that cannot be read is a value, not an error.
+Inputs: `name` and the host's connection keys. Found by `check`: `facts` (compact, empty if it could not be read),
+`summary` (one line), `warnings` and `problem` (why there are no facts; empty values stand for none, as the engine
+drops None and takes it for unknown). A host that cannot be read is a value, not an error.
 """
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ class HostProbeProvider(StepProvider):
 
     def check(self, olds: dict[str, Any], news: dict[str, Any]) -> CheckResult:
         if unknown(news):
-            return checked(news, facts=None, summary=None, warnings=[], problem=None, pending=True)
+            return checked(news, facts={}, summary="", warnings=[], problem={}, pending=True)
         target = Target.of(news["name"], news)
         if not (olds or {}).get("facts"):
             run.survey_of(target)  # a new host: something will be placed there, so look while others are checked
@@ -39,9 +40,9 @@ def _found(target: Target) -> dict[str, Any]:
 
     reading = run.facts_of(target).result()
     if reading.problem:
-        return {"facts": None, "summary": f"{target.name}: not read", "warnings": [], "problem": asdict(reading.problem)}
+        return {"facts": {}, "summary": f"{target.name}: not read", "warnings": [], "problem": asdict(reading.problem)}
     return {"facts": detect.facts_to_dict(reading.facts), "summary": detect.summary(reading.facts),
-            "warnings": [asdict(warning) for warning in reading.facts.warnings], "problem": None}
+            "warnings": [asdict(warning) for warning in reading.facts.warnings], "problem": {}}
 
 
 class HostProbe(Resource, module="amd-vllm", name="HostProbe"):
