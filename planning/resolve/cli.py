@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-from planning.errors import PlanningError
+from planning.errors import PlanningError, printable
 from planning.resolve import registry as registries
 from planning.resolve.directory import load_model_dir
 from planning.resolve.manifest import ModelManifest, ModelSupport
@@ -92,4 +92,4 @@ def to_text(document: dict[str, Any]) -> str:
 
 
 def _shown(value: Any) -> str:
-    return "unknown" if value is None else "yes" if value is True else "no" if value is False else f"{value:,}" if isinstance(value, int) else str(value)
+    return "unknown" if value is None else "yes" if value is True else "no" if value is False else f"{value:,}" if isinstance(value, int) else printable(value)
