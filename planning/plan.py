@@ -95,6 +95,8 @@ class LaunchSpec:
     restart: str = "unless-stopped"
     stop_seconds: int = 30
     log_options: Mapping[str, str] = field(default_factory=dict)
+    cpuset_cpus: str | None = None              # what the runtime confines it to; None where it cannot (the placement stands)
+    cpuset_mems: str | None = None
     flags_from: Mapping[str, str] = field(default_factory=dict)   # flag or variable -> who set it
 
 

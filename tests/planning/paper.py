@@ -15,6 +15,7 @@ from planning.request import parse_endpoint
 from planning.resolve import ModelManifest, load_model_dir
 
 TESTS = Path(__file__).resolve().parent.parent
+MODELS = next(d for d in (TESTS / "models", Path("/work/shared/models")) if (d / "Qwen__Qwen3-0.6B").is_dir())
 MODEL, COMMIT = "Qwen/Qwen3-0.6B", "c1899de289a04d12100db370d81485cdf75e47ca"
 
 
@@ -27,9 +28,7 @@ def host(name: str) -> tuple[HostFacts, HostSurvey]:
 @lru_cache(maxsize=None)
 def model(name: str = MODEL) -> ModelManifest:
     """A recorded model, at a pinned commit."""
-    folder = TESTS / "models" / name.replace("/", "__")
-    folder = folder if folder.is_dir() else Path("/work/shared/models") / folder.name
-    return replace(load_model_dir(folder, name), revision=COMMIT)
+    return replace(load_model_dir(MODELS / name.replace("/", "__"), name), revision=COMMIT)
 
 
 def plan_all(on: str, endpoints: Mapping[str, Mapping[str, Any]], previous: Mapping[str, Any] = {}, survey: HostSurvey | None = None,

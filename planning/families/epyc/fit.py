@@ -14,7 +14,7 @@ from planning.families.base import Case
 from planning.families.epyc.measure import Measure, measured
 from planning.families.epyc.spots import Spot
 from planning.place import node_memory
-from planning.plan import Engine, Line, MemoryReport
+from planning.plan import Engine, MemoryReport
 from planning.resolve.manifest import ModelSupport
 from planning.units import GIB, gib
 
@@ -76,18 +76,15 @@ def fit(case: Case, engine: Engine, support: ModelSupport, spot: Spot, max_model
     kv = wanted if case.request.kv_cache_gib else _shrunk(take, max(wanted, needed), needed, available)
     measure = take(kv)
     report = _report(case, spot, measure, available, kv, max_model_len)
-    return Fit(report, kv, measure.notes + Notes.of(_too_much(case, spot, report), _too_few(case, spot, kv, needed, measure, max_model_len)))
+    return Fit(report, kv, Notes(warnings=measure.capacity.warnings) + Notes.of(_too_much(case, spot, report), _too_few(case, spot, kv, needed, measure, max_model_len)))
 
 
 def _needed_gib(take: Callable[[int], Measure], concurrency: int) -> int:
     """The smallest KV space, in GiB, that holds `concurrency` requests of full length at once."""
-    low, high = 1, 1
-    while (take(high).max_concurrency or 0) < concurrency and high < 1 << 20:
-        low, high = high + 1, high * 2
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if (take(middle).max_concurrency or 0) >= concurrency else (middle + 1, high)
-    return low
+    needed = max(1, -(-take(1).capacity.one_request_bytes * concurrency // GIB) - 1)
+    while (take(needed).capacity.max_concurrency or concurrency) < concurrency or take(needed).capacity.one_request_bytes > needed * GIB:
+        needed += 1
+    return needed
 
 
 def _shrunk(take: Callable[[int], Measure], wanted: int, needed: int, available: int) -> int:
@@ -96,10 +93,10 @@ def _shrunk(take: Callable[[int], Measure], wanted: int, needed: int, available:
 
 
 def _report(case: Case, spot: Spot, measure: Measure, available: int, kv_gib: int, max_model_len: int) -> MemoryReport:
-    lines = tuple(Line(line.name, line.bytes) for line in measure.lines)
+    lines, found = measure.lines, measure.capacity
     nodes_per_socket = len({row.node for row in case.facts.cpu.topology if row.socket == spot.ranks[0][0].socket})
     return MemoryReport("socket" if nodes_per_socket == 1 else "numa-node", available, sum(line.bytes for line in lines), lines,
-                        measure.weights_bytes, kv_gib * GIB, measure.kv_cache_tokens, measure.max_concurrency, max_model_len)
+                        found.weights_bytes_per_rank, kv_gib * GIB, found.kv_cache_tokens, found.max_concurrency, max_model_len)
 
 
 def _too_much(case: Case, spot: Spot, report: MemoryReport) -> Refusal | None:
@@ -116,5 +113,5 @@ def _too_few(case: Case, spot: Spot, kv: int, needed: int, measure: Measure, max
     if kv >= needed:
         return None
     return Refusal("memory", f"the KV cache of {case.name} on {case.facts.name} is too small",
-                   f"{kv} GiB hold {measure.max_concurrency or 0:.2f} requests of {max_model_len} tokens",
+                   f"{kv} GiB hold {measure.capacity.max_concurrency or 0:.2f} requests of {max_model_len} tokens",
                    f"{needed} GiB for {case.request.concurrency} at once", f"set kvCacheGib: {needed}, or lower maxModelLen or concurrency")

@@ -14,7 +14,7 @@ from planning.families.base import Case, Choice
 from planning.families.epyc.claims import held_bytes
 from planning.families.epyc.host import host_entrypoint, host_environment
 from planning.launch import cache_mounts, cpuset_works, labels, runtime_of, token_environment
-from planning.plan import Engine, LaunchSpec
+from planning.plan import Engine, LaunchSpec, Placement
 from planning.resolve.manifest import ModelSupport
 from planning.units import GIB
 
@@ -25,7 +25,8 @@ def launch(case: Case, engine: Engine, support: ModelSupport, choice: Choice, po
     """The launch, and notes on the runtime, the mounts, `extraArgs`, `env` and keys that conflict."""
     runtime, runtimes = runtime_of(case)
     mounts, mounted = cache_mounts(case)
-    _, pinning = cpuset_works(case, runtime)
+    pinned, pinning = cpuset_works(case, runtime)
+    place = choice.placement if pinned and runtime != "host" else Placement()
     flags = _bench(case, choice, support) if case.request.mode == "bench" else _serve(case, choice, support, port, address)
     ours, environment = {word: "plan" for word in options(flags)}, _environment(case, choice)
     notes = (runtimes + mounted + pinning + check_extra(case.name, case.request.extra_args, ours)
@@ -40,7 +41,7 @@ def launch(case: Case, engine: Engine, support: ModelSupport, choice: Choice, po
         cap_add=("SYS_NICE",) if container else (), security_opt=_security(runtime) if container else (), ipc="host" if container else None,
         network="host" if container else None, memory_bytes=_limit(case, choice) if container else None,
         restart="no" if case.request.mode == "bench" else "unless-stopped", stop_seconds=case.request.drain_seconds,
-        log_options=LOG_OPTIONS if container else {},
+        log_options=LOG_OPTIONS if container else {}, cpuset_cpus=place.cpuset_cpus, cpuset_mems=place.cpuset_mems,
         flags_from={**ours, **{name: "plan" for name in environment}, **{name: "env" for name in case.request.env},
                     **{name: "extraArgs" for name in options(case.request.extra_args)}})
     return spec, notes

@@ -1,12 +1,16 @@
-"""What the engine would allocate for one KV space: the seam between the EPYC family and the capacity arithmetic."""
+"""What the engine would allocate for one KV space: the seam between the EPYC family and the capacity arithmetic.
+
+From the model's config and the request, giving one rank's budget line by line and what its KV cache holds.
+"""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planning.catalog import load_toml
-from planning.errors import Notes
+from planning.errors import Notes, Refusal
 from planning.families.base import Case
+from planning.fit.capacity import Capacity, capacity
 from planning.plan import Engine, Line
 from planning.resolve.manifest import ModelSupport
 from planning.units import GIB
@@ -17,20 +21,39 @@ class Measure:
     """Bytes of one rank, line by line, and what the KV space holds."""
 
     lines: tuple[Line, ...]
-    weights_bytes: int | None
-    kv_cache_tokens: int | None
-    max_concurrency: float | None
-    notes: Notes = Notes()
+    capacity: Capacity
 
 
 def measured(case: Case, engine: Engine, support: ModelSupport, ranks: int, max_model_len: int) -> Callable[[int], Measure] | Notes:
-    config = case.manifest.config or {}
-    weights = (case.manifest.weights_bytes or 2 * GIB) // ranks
-    token = 2 * 2 * config.get("num_hidden_layers", 32) * config.get("num_key_value_heads", 8) * config.get("head_dim", 128) // ranks or 1
+    """A function from KV space (GiB) to its measure; or why nothing can be measured. A block size that is refused anyway is left out."""
+    if case.manifest.config is None:
+        return Notes.of(None if case.manifest.refusals else _unknown(case))
+    one = _capacity(case, engine, support, ranks, max_model_len, GIB)
+    known = {refusal.code for refusal in support.refusals}                # what was said of the model is not said again of its cache
+    said = Notes(tuple(refusal for refusal in one.refusals if refusal.code not in known), (), one.warnings)
+    if one.refusals:
+        return said
+    if one.weights_bytes_per_rank is None or one.one_request_bytes is None:
+        return said + Notes.of(_unknown(case))
+    return lambda kv_gib: _measure(_capacity(case, engine, support, ranks, max_model_len, kv_gib * GIB), kv_gib, case, ranks)
 
-    def take(kv_gib: int) -> Measure:
-        tokens = kv_gib * GIB // token
-        lines = (Line("weights", weights), Line("kv-cache", kv_gib * GIB), Line("activations", GIB), Line("runtime", 2 * GIB),
-                 Line("headroom", load_toml("epyc.toml")["memory"]["os_headroom_gib"] * GIB))
-        return Measure(lines, weights, tokens, tokens / max_model_len)
-    return take
+
+def _unknown(case: Case) -> Refusal:
+    return Refusal("metadata-missing", f"the size of {case.request.model or case.manifest.id} is not known", "no config.json or no layers in it",
+                   "sizes of weights and KV cache", "set weightGib, or choose a model whose config.json is published")
+
+
+def _capacity(case: Case, engine: Engine, support: ModelSupport, ranks: int, max_model_len: int, kv_bytes: int) -> Capacity:
+    request, manifest = case.request, case.manifest
+    aligned = request.block_size if request.block_size and request.block_size % load_toml("epyc.toml")["defaults"]["block_size_multiple"] == 0 else None
+    found = capacity(manifest.config, kv_cache_bytes=kv_bytes, max_model_len=max_model_len, tensor_parallel_size=ranks, block_size=aligned,
+                     dtype=support.dtype, kv_cache_dtype=request.kv_cache_dtype or "auto", quantization=request.quantization,
+                     max_num_batched_tokens=request.max_num_batched_tokens, max_num_seqs=request.max_num_seqs, vllm_version=engine.vllm_version,
+                     device="cpu", tensors=manifest.tensors)
+    return found if request.weight_gib is None else replace(found, weights_bytes_per_rank=int(request.weight_gib * GIB) // ranks)
+
+
+def _measure(found: Capacity, kv_gib: int, case: Case, ranks: int) -> Measure:
+    headroom = load_toml("epyc.toml")["memory"]["os_headroom_gib"] * GIB
+    lines = (Line("weights", found.weights_bytes_per_rank), Line("kv-cache", kv_gib * GIB), Line("headroom", headroom))
+    return Measure(lines, found)

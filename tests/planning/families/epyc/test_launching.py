@@ -8,6 +8,7 @@ import pytest
 
 from planning.catalog import load_json, load_toml
 from planning.detect.facts import Runtime
+from planning.resolve import ChatTemplate
 from planning.units import GIB
 from tests.planning.paper import COMMIT, MODEL, codes, host, model, plan_one, warned
 
@@ -146,7 +147,7 @@ def test_bench_mode_runs_once():
 
 
 def test_health_is_the_procedures():
-    health = plan_one("genoa-dual").health
+    health = plan_one("genoa-dual", manifest=replace(model(), chat_template=ChatTemplate("present"))).health
     assert (health.deadline_seconds, health.path) == (360, "/v1/chat/completions")
     assert health.body == {"model": MODEL, "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 16, "temperature": 0}
     assert health.requires_log == "AMD Zen CPU detected with zentorch installed"
@@ -155,7 +156,7 @@ def test_health_is_the_procedures():
 
 
 def test_model_without_a_template_is_completed():
-    plan = plan_one("genoa-dual", manifest=replace(model(), chat_template=type(model().chat_template)("absent")))
+    plan = plan_one("genoa-dual", manifest=replace(model(), chat_template=ChatTemplate("absent")))
     assert plan.health.path == "/v1/completions" and plan.health.body["prompt"] and "completions.create" in plan.handoff.python
 
 

@@ -1,0 +1,134 @@
+"""All endpoints of one host together: no overlap in any order, nobody moves because of another, every line adds up."""
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planning.detect.facts import HostSurvey
+from planning.plan import document, from_document
+from planning.units import parse_cpu_list
+from tests.planning.paper import documents, host, plan_all, plan_one, warned
+
+SMALL = st.fixed_dictionaries({}, optional={"cores": st.sampled_from([1, 8, 24, 40]), "kvCacheGib": st.sampled_from([1, 16, 64])})
+KEYS = SMALL | st.fixed_dictionaries({"numaNode": st.integers(0, 7)}) | st.fixed_dictionaries({"tensorParallelSize": st.sampled_from([2, 4])})
+STEPS = st.lists(st.tuples(st.sampled_from("abcdefg"), KEYS | st.none()), min_size=1, max_size=7)
+
+
+def together(plans) -> None:
+    """No two fitting plans share a core, a port or more memory than a node has; every budget adds up."""
+    cores, ports, nodes = [], [], {}
+    for plan in plans.values():
+        if plan.memory:
+            assert plan.memory.required_bytes == sum(line.bytes for line in plan.memory.lines)
+        if plan.verdict != "fits":
+            assert plan.refusals and plan.launch is None and plan.handoff is None
+            continue
+        assert plan.memory.required_bytes <= plan.memory.available_bytes
+        cores += parse_cpu_list(plan.placement.cpuset_cpus)
+        ports.append(plan.launch.port)
+        first = plan.placement.numa_nodes if plan.placement.tensor_parallel_size > 1 else plan.placement.numa_nodes[:1]
+        for node in first:
+            nodes[node] = nodes.get(node, 0) + sum(line.bytes for line in plan.memory.lines if line.name != "headroom")
+    assert len(cores) == len(set(cores)) and len(ports) == len(set(ports))
+    sizes = {node.node: node.memory_bytes for node in host("synthetic-nps4")[0].cpu.nodes}
+    assert all(size <= sizes[node] for node, size in nodes.items())
+
+
+@settings(max_examples=40, deadline=None)
+@given(STEPS)
+def test_endpoints_come_and_go_without_overlap_and_nobody_moves(steps):
+    """Each step declares an endpoint (or takes one away) and plans again with what was planned before."""
+    declared, previous = {}, {}
+    for name, keys in steps:
+        if keys is None:
+            declared.pop(name, None)
+        elif name not in declared:
+            declared[name] = keys
+        plans = plan_all("nps4", declared, previous)
+        together(plans)
+        for kept, old in previous.items():
+            if kept in plans:
+                new = document(plans[kept])
+                assert (new["placement"], new["launch"]["port"]) == (old["placement"], old["launch"]["port"])
+        previous = documents({name: plan for name, plan in plans.items() if plan.verdict == "fits"})
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.dictionaries(st.sampled_from("abcd"), KEYS, min_size=2, max_size=4), st.randoms(use_true_random=False))
+def test_order_of_declaration_does_not_matter(declared, random):
+    shuffled = list(declared.items())
+    random.shuffle(shuffled)
+    one, other = plan_all("nps4", declared), plan_all("nps4", dict(shuffled))
+    together(one)
+    assert {name: document(plan) for name, plan in one.items()} == {name: document(plan) for name, plan in other.items()}
+
+
+def test_an_existing_endpoint_does_not_move_for_a_new_one_that_sorts_before_it():
+    before = documents(plan_all("genoa-dual", {"z": {}}))
+    plans = plan_all("genoa-dual", {"a": {}, "z": {}}, before)
+    assert document(plans["z"]) == before["z"] and plans["a"].placement.socket == 1 and plans["a"].launch.port == 8001
+
+
+def test_planning_again_is_the_same_whatever_the_host_does_meanwhile():
+    before = documents(plan_all("genoa-dual", {"a": {}, "b": {"cores": 8}}))
+    busy = HostSurvey(available_bytes=1 << 30, node_available_bytes={0: 1 << 30, 1: 1 << 30}, socket_load={0: 0.9, 1: 0.0})
+    assert documents(plan_all("genoa-dual", {"a": {}, "b": {"cores": 8}}, before, survey=busy)) == before
+
+
+def test_what_the_state_gives_back_is_understood():
+    """Pulumi's state turns integers into floats."""
+    def floated(value):
+        if isinstance(value, dict):
+            return {key: floated(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [floated(item) for item in value]
+        return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    before = documents(plan_all("genoa-dual", {"a": {}}))
+    assert documents(plan_all("genoa-dual", {"a": {}}, floated(before))) == before
+    assert document(from_document(before["a"])) == before["a"]
+
+
+def test_generation_is_carried_over():
+    before = documents(plan_all("genoa-dual", {"a": {}}))
+    before["a"]["generation"] = 3
+    plan = plan_all("genoa-dual", {"a": {}}, before)["a"]
+    assert plan.generation == 3 and plan.launch.labels["amd-vllm.generation"] == "3"
+
+
+def test_port_is_kept_forced_free_or_refused():
+    seen = host("synthetic-genoa-dual")[1]
+    survey = replace(seen, used_ports=(22, 8000, 8001))
+    assert plan_one("genoa-dual", survey=survey).launch.port == 8002
+    assert [refusal.code for refusal in plan_one("genoa-dual", survey=survey, port=8001).refusals] == ["port-taken"]
+    assert plan_one("genoa-dual", survey=survey, port=8001).suggestions[0].set == {"port": 8002}
+    assert plan_one("genoa-dual", survey=survey, port=9000).launch.port == 9000
+    unknown = plan_one("genoa-dual", survey=replace(seen, used_ports=None))
+    assert unknown.verdict == "fits" and "port-unknown" in warned(unknown)
+
+
+def test_port_of_a_vanished_container_is_given_up_when_another_took_it():
+    before = documents(plan_all("genoa-dual", {"chat": {}}))["chat"]
+    survey = replace(host("synthetic-genoa-dual")[1], used_ports=(22, 8000))
+    plan = plan_one("genoa-dual", before, survey)
+    assert plan.launch.port == 8001 and "moved" in warned(plan)
+
+
+def test_two_endpoints_cannot_ask_for_one_port():
+    plans = plan_all("genoa-dual", {"a": {"port": 9000}, "b": {"port": 9000}})
+    assert (plans["a"].verdict, [r.code for r in plans["b"].refusals]) == ("fits", ["port-taken"])
+
+
+def test_all_refusals_are_listed_in_one_go():
+    plan = plan_one("milan-dual", blockSize=10, cores=500, port=22, env={"OMP_NUM_THREADS": "1"}, kvCacheDtype="bfloat16")
+    assert [refusal.code for refusal in plan.refusals][:3] == ["needs-consent", "no-cores", "port-taken"]
+
+
+def test_suggestions_fit_when_applied():
+    for on, keys in (("milan-dual", {}), ("bergamo", {}), ("genoa-dual", {"port": 22}), ("genoa-dual", {"kvCacheGib": 2000}),
+                     ("container-limited", {"cores": 60}), ("milan-dual", {"kvCacheDtype": "fp8", "backend": "zentorch"})):
+        plan = plan_one(on, **keys)
+        assert plan.verdict == "refused" and plan.suggestions
+        for suggestion in plan.suggestions:
+            assert plan_one(on, **{**keys, **suggestion.set}).verdict == "fits"
