@@ -80,9 +80,10 @@ def to_text(document: dict[str, Any]) -> str:
     """A table for people; the refusals below it, in their four parts."""
     verdict = {True: "vLLM serves it", False: "refused", None: "cannot be judged here: start-up decides"}[document["launchable"]]
     weights = f"{document['weights_bytes'] / 2**30:,.2f} GiB" if document["weights_bytes"] else None
+    none = "none" if document["architecture"] else None             # known to be none, where the config was read
     rows = [("model", document["id"]), ("revision", document["revision"]), ("verdict", verdict), ("architecture", document["architecture"]),
-            ("task", document["task"]), ("multimodal", document["multimodal"]), ("endpoint", document["primary_endpoint"]),
-            ("chat template", document["chat_template"]["status"]), ("dtype", document["dtype"]), ("quantization", document["quantization"]),
+            ("task", document["task"]), ("multimodal", document["multimodal"]), ("endpoint", document["primary_endpoint"] or none),
+            ("chat template", document["chat_template"]["status"]), ("dtype", document["dtype"]), ("quantization", document["quantization"] or none),
             ("longest context", document["max_model_len"]), ("weights", weights), ("gated", document["gated"])]
     lines = [f"{name:<16} {_shown(value)}" for name, value in rows]
     for r in document["refusals"]:

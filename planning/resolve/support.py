@@ -35,7 +35,7 @@ def judge(manifest: ModelManifest, *, vllm_version: str, device: str, dtype: str
     used, quant_notes, quant_args = precision.choose_quantization(manifest.id, config, manifest.weight_format, registry, device=device,
                                                                   asked=quantization, gfx=gfx)
     ends = _endpoints(manifest, kind, registry, chat_template_given)
-    notes = Notes.total([said, found.notes, _tokenizer(manifest, registry, trust_remote_code, found.notes), _generative(manifest, kind, ends),
+    notes = Notes.total([said, found.notes, _tokenizer(manifest, registry, trust_remote_code, found.notes), _generative(manifest, kind),
                          _attention(manifest.id, config, registry, device), dtype_notes, quant_notes, ends.notes,
                          _gate(manifest)])
     length = context_length.derive(config, registry)
@@ -103,11 +103,10 @@ _KINDS = {"pooling": "embeds, ranks or classifies: it has no completions", "tran
           "draft": "is a draft model for speculative decoding"}
 
 
-def _generative(manifest: ModelManifest, kind: Kind | None, ends: _Ends) -> Notes:
+def _generative(manifest: ModelManifest, kind: Kind | None) -> Notes:
     if kind is None or kind.task == "generate":
         return Notes()
-    known = registries.platforms()["alternatives"]
-    name = known["generate_large"] if kind.multimodal else known["generate"]
+    name = registries.platforms()["alternatives"]["generate"]
     why = "modules.json (sentence-transformers)" if manifest.sentence_transformers else kind.architecture
     return Notes.of(Refusal("not-generative", f"{manifest.id} {_KINDS[kind.task]}", f"{why}, task {kind.task}",
                             "a model that generates text", f"choose a generative model, for example {name}"))

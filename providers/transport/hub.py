@@ -30,14 +30,14 @@ def read_manifest(model: str, revision: str, *, token: str | None, endpoint: str
     """The manifest of `model` (ORG/NAME) at `revision` (branch, tag, commit), pinned to a commit. Safe in several threads.
 
     `token` None: the environment's or the Hub client's own. `timeout`: seconds for everything together. `known`: a manifest from
-    before; when its commit is the one that is asked for, nothing is requested.
+    before; when its commit is the one that is asked for, nothing is requested, and when the branch still points to it, one thing.
     """
-    if known is not None and known.id == model and known.revision == revision and _COMMIT.match(revision) and known.config is not None \
-            and not known.refusals:
-        return known
+    good = known if known and known.id == model and known.revision and known.config is not None and not known.refusals else None
+    if good and good.revision == revision and _COMMIT.match(revision):
+        return good
     box: list[ModelManifest] = []
     # A thread of its own: resolving a name cannot be given a timeout, and a preview must not wait for it.
-    worker = threading.Thread(target=lambda: box.append(_read(model, revision, token, endpoint, timeout)), daemon=True)
+    worker = threading.Thread(target=lambda: box.append(_read(model, revision, token, endpoint, timeout, good)), daemon=True)
     worker.start()
     worker.join(timeout + 2)
     return box[0] if box else _failed(model, revision, Refusal(
@@ -45,12 +45,14 @@ def read_manifest(model: str, revision: str, *, token: str | None, endpoint: str
         "check the network and DNS of this machine (HF_ENDPOINT, HTTPS_PROXY), or give a recorded or local model directory"))
 
 
-def _read(model: str, revision: str, token: str | None, endpoint: str | None, timeout: float) -> ModelManifest:
+def _read(model: str, revision: str, token: str | None, endpoint: str | None, timeout: float, known: ModelManifest | None) -> ModelManifest:
     try:
         session = Session(model, revision, token=token, endpoint=endpoint, timeout=timeout)
         summary = session.summary(_SUMMARY_LIMIT)
     except Failed as failure:
         return _failed(model, revision, failure.refusal)
+    if known and known.revision == session.commit:
+        return replace(known, requested_revision=revision)
     return _assemble(session, summary, model, revision)
 
 

@@ -87,8 +87,9 @@ def test_a_known_commit_is_not_read_again(hub):
     hub.requests.clear()
     assert read(hub, revision=manifest.revision, known=replace(manifest, requested_revision=manifest.revision)).config == manifest.config
     assert hub.requests == []
-    read(hub, known=manifest)                      # a branch may have moved: it is asked for
-    assert hub.requests
+    assert read(hub, known=manifest) == manifest and len(hub.requests) == 1        # a branch may have moved: that is asked
+    hub.repositories["org/name"].files["config.json"] = json.dumps({**CONFIG, "max_position_embeddings": 5}).encode()
+    assert read(hub, known=manifest).config["max_position_embeddings"] == 5
 
 
 def test_a_manifest_survives_the_state_as_floats_and_out_of_order(hub):

@@ -96,7 +96,8 @@ def test_all_reasons_at_once():
 @pytest.mark.parametrize(("config", "platform", "dtype"), [
     ({"torch_dtype": "float16"}, {}, "bfloat16"), ({"torch_dtype": "float16"}, {"backend": "stock"}, "float16"),
     ({"torch_dtype": "float16"}, {"device": "rocm"}, "float16"), ({"torch_dtype": "float32"}, {}, "bfloat16"),
-    ({"dtype": "bfloat16"}, {}, "bfloat16"), ({}, {}, "bfloat16"), ({"torch_dtype": None, "text_config": {"dtype": "float16"}}, {"backend": "stock"}, "float16"),
+    ({"dtype": "bfloat16"}, {}, "bfloat16"), ({}, {}, "bfloat16"),
+    ({"torch_dtype": None, "text_config": {"dtype": "float16"}}, {"backend": "stock"}, "float16"),
     ({"torch_dtype": "torch.float16"}, {"backend": "stock"}, "float16"),
 ])
 def test_dtype(config, platform, dtype):
