@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 
 from . import cleaning
@@ -35,6 +36,14 @@ class Bed:
         host = Host(self.session, self.client, kind, memory_bytes, docker)
         self._hosts.append(host)
         return host.open()
+
+    def remove(self, host: Host) -> None:
+        """Take one host down before the session ends; its number is free again."""
+        self._hosts.remove(host)
+        host.close()
+        cleaning.clean_names(re.compile(f"^{re.escape(host.name)}$"))
+        shutil.rmtree(host.folder, ignore_errors=True)
+        self.session.give_back(host.namespace.number)
 
     def engine(self) -> DockerEngine:
         """A Docker engine beside the tests, on this machine's own network, with a socket of its own."""

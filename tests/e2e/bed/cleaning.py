@@ -28,7 +28,15 @@ def clean_dead() -> list[str]:
 
 def clean_slot(slot: int) -> list[str]:
     """Remove everything of one slot. Only for who holds its lock."""
-    mine = re.compile(rf"^{PREFIX}-{slot}-\d+$")
+    removed = clean_names(re.compile(rf"^{PREFIX}-{slot}-\d+$"))
+    if folder_of(slot).exists():
+        shutil.rmtree(folder_of(slot), ignore_errors=True)
+        removed.append(f"folder {folder_of(slot)}")
+    return removed
+
+
+def clean_names(mine: re.Pattern[str]) -> list[str]:
+    """Remove network namespaces, what runs in them, interfaces and cgroups of these names."""
     removed = []
     for name in filter(mine.match, _namespaces()):
         _kill_inside(name)
@@ -40,9 +48,6 @@ def clean_slot(slot: int) -> list[str]:
     for group in _cgroups(mine):
         _remove_cgroup(group)
         removed.append(f"cgroup {group}")
-    if folder_of(slot).exists():
-        shutil.rmtree(folder_of(slot), ignore_errors=True)
-        removed.append(f"folder {folder_of(slot)}")
     return removed
 
 

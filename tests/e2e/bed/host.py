@@ -98,6 +98,19 @@ class Host:
     def start_docker(self) -> None:
         self._needs_engine().start()
 
+    def mend(self) -> None:
+        """As new for the next test: network, SSH and Docker are back, and no container is left."""
+        self.restore_network()
+        run(*self.namespace.inside("iptables", "--wait", "--flush"))
+        if not self.ssh.running:
+            self.ssh.start()
+        self.ssh.authorize()
+        self._client.trust(self.address, self.ssh.public_host_key())
+        if self.engine:
+            if not self.engine.answers():
+                self.engine.start()
+            self.engine.remove_containers()
+
     def _needs_engine(self) -> DockerEngine:
         if not self.engine:
             raise BedError(f"{self.name} was made with docker=False")

@@ -27,7 +27,7 @@ class Namespace:
     """The namespaces of one host, and the way into them."""
 
     def __init__(self, session: Session, profile: str, memory_bytes: int | None) -> None:
-        number = session.next_number()
+        self.number = number = session.take_number()
         self.name, self.subnet = session.name(number), session.subnet(number)
         self.address = f"{self.subnet}.2"
         self.folder = session.folder / f"host-{number}"

@@ -27,18 +27,22 @@ class Session:
     def __init__(self, slot: int, lock: TextIO) -> None:
         self.slot, self._lock = slot, lock
         self.folder = folder_of(slot)
-        self._taken = 0
+        self._taken: set[int] = set()
 
     def make_folder(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.folder.chmod(0o755)
 
-    def next_number(self) -> int:
-        """The number of one more host in this slot."""
-        self._taken += 1
-        if self._taken > HOSTS:
-            raise BedError(f"a session has {HOSTS} host numbers and they are used up: use hosts of the session, not of each test")
-        return self._taken
+    def take_number(self) -> int:
+        """A host number that is free in this slot."""
+        free = set(range(1, HOSTS + 1)) - self._taken
+        if not free:
+            raise BedError(f"a session has {HOSTS} hosts at one time: close one before you make another")
+        self._taken.add(min(free))
+        return min(free)
+
+    def give_back(self, number: int) -> None:
+        self._taken.discard(number)
 
     def name(self, number: int) -> str:
         """The name of the host's network namespace, its cgroup and its network interface here."""

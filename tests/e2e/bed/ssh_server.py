@@ -58,6 +58,10 @@ class SshServer:
         inside = run("ip", "netns", "exec", self._namespace.name, "cat", "/proc/net/tcp", check=False).stdout
         return any(line.split()[1:4:2] == ["00000000:0016", "0A"] for line in inside.splitlines()[1:])
 
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
     def stop(self) -> None:
         """Refuse new connections and cut those that are open."""
         if self._process:

@@ -124,7 +124,7 @@ func (e Engine) completions(request *http.Request) (int, any) {
 func (e Engine) answerBody(prefix, kind string, choice object, prompt, tokens int) object {
 	usage := object{"prompt_tokens": prompt, "total_tokens": prompt + tokens, "completion_tokens": tokens, "prompt_tokens_details": nil}
 	return object{"id": identifier(prefix), "object": kind, "created": time.Now().Unix(), "model": e.Names[0],
-		"choices": []object{choice}, "system_fingerprint": "vllm-" + e.Settings.Stack["vllm"] + "-standin0", "usage": usage,
+		"choices": []object{choice}, "system_fingerprint": "vllm-" + e.Settings.version() + "-standin0", "usage": usage,
 		"kv_transfer_params": nil, "metrics": nil}
 }
 

@@ -35,7 +35,7 @@ func call(name string, arguments []string) int {
 
 func vllm(arguments []string) int {
 	if len(arguments) > 0 && (arguments[0] == "--version" || arguments[0] == "-v") {
-		fmt.Println(readSettings().Stack["vllm"])
+		fmt.Println(readSettings().version())
 		return 0
 	}
 	if len(arguments) == 0 || arguments[0] != "serve" {

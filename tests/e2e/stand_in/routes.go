@@ -21,7 +21,7 @@ type route struct {
 var routeTable = map[string]route{
 	"/health":              {"GET", func(e Engine, _ *http.Request) (int, any) { return e.health(), nil }},
 	"/ping":                {"", func(e Engine, _ *http.Request) (int, any) { return e.health(), nil }},
-	"/version":             {"GET", func(e Engine, _ *http.Request) (int, any) { return 200, object{"version": e.Settings.Stack["vllm"]} }},
+	"/version":             {"GET", func(e Engine, _ *http.Request) (int, any) { return 200, object{"version": e.Settings.version()} }},
 	"/load":                {"GET", func(Engine, *http.Request) (int, any) { return 200, object{"server_load": 0} }},
 	"/metrics":             {"", func(e Engine, _ *http.Request) (int, any) { return 200, e.metrics() }},
 	"/tokenize":            {"POST", Engine.tokenize},

@@ -16,7 +16,7 @@ const (
 
 // Settings is what the image or the environment says of this stand-in.
 type Settings struct {
-	Stack           map[string]string `json:"stack"`              // what the version probe prints
+	Stack           map[string]any    `json:"stack"`              // what the version probe prints
 	Fail            string            `json:"fail"`               // KIND or KIND:VALUE
 	KVBytesPerToken int64             `json:"kv_bytes_per_token"` // per rank of one
 	MaxModelLen     int64             `json:"max_model_len"`      // without --max-model-len
@@ -24,9 +24,15 @@ type Settings struct {
 	ExtraFlags      map[string]string `json:"extra_flags"`        // flags that this version knows beside flags.txt
 }
 
+// version is the vLLM version that this stand-in plays.
+func (s Settings) version() string {
+	text, _ := s.Stack["vllm"].(string)
+	return text
+}
+
 func readSettings() Settings {
 	settings := Settings{
-		Stack:           map[string]string{"vllm": "0.25.1", "torch": "2.11.0+cpu", "platform": "cpu"},
+		Stack:           map[string]any{"vllm": "0.25.1", "torch": "2.11.0+cpu", "zentorch": nil, "platform": "cpu"},
 		KVBytesPerToken: 512, MaxModelLen: 2048, StartSeconds: 0.3,
 	}
 	if text, err := os.ReadFile(settingsFile); err == nil {

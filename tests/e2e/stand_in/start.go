@@ -102,7 +102,7 @@ func (e Engine) replacer() *strings.Replacer {
 	bind := os.Getenv("VLLM_CPU_OMP_THREADS_BIND")
 	return strings.NewReplacer(
 		"/models/tiny", e.Arguments.Model,
-		"0.25.1", e.Settings.Stack["vllm"],
+		"0.25.1", e.Settings.version(),
 		"BIND='0-1'", "BIND='"+bind+"'",
 		"core ids=[0, 1]", "core ids=["+strings.Join(cpus(bind), ", ")+"]",
 		"max_seq_len=2048", fmt.Sprint("max_seq_len=", e.MaxModelLen),
