@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from planning.catalog import load_json, load_toml
@@ -51,6 +52,7 @@ def runtime(case: Case) -> tuple[str | None, Notes]:
     return runtime_of(case)
 
 
+@lru_cache(maxsize=1024)
 def _blacklist(match: Match) -> Notes:
     """Models of recipes that are no LLM endpoint on Instinct: AMD's list, and vLLM-Omni's recipes."""
     names = {match.model.lower(), match.record["model"].lower()}

@@ -4,12 +4,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 from planning.errors import Notes, Warn
 from planning.families.instinct.flags import Flags, number
+from planning.families.instinct.identity import Same
 from planning.families.instinct.layers import Composed
 from planning.families.instinct.model import Wanted
-from planning.fit import capacity, weights_per_rank
+from planning.fit import Capacity, Weights, capacity, weights_per_rank
 from planning.plan import Engine
 from planning.resolve.manifest import ModelSupport
 
@@ -40,13 +43,14 @@ def measured(model: Wanted, engine: Engine, support: ModelSupport, composed: Com
     """The measure of `tp` ranks on cards of `card_bytes`."""
     flags, manifest, version = composed.flags, model.manifest, engine.vllm_version
     dtype = support.dtype or _text(flags, "--dtype")
-    weights = weights_per_rank(manifest.config, tensor_parallel_size=tp, vllm_version=version, device="rocm", tensors=manifest.tensors, dtype=dtype)
+    config, tensors = Same(manifest.config), Same(manifest.tensors)
+    weights = _weights(config, tensors, tensor_parallel_size=tp, vllm_version=version, dtype=dtype)
 
     def cache(kv_cache_bytes: int, max_model_len: int) -> Cache:
-        got = capacity(
-            manifest.config, kv_cache_bytes=kv_cache_bytes, max_model_len=max_model_len, tensor_parallel_size=tp, block_size=number(flags, "--block-size"),
+        got = _capacity(
+            config, tensors, kv_cache_bytes=kv_cache_bytes, max_model_len=max_model_len, tensor_parallel_size=tp, block_size=number(flags, "--block-size"),
             dtype=dtype, kv_cache_dtype=_text(flags, "--kv-cache-dtype") or "auto", max_num_batched_tokens=number(flags, "--max-num-batched-tokens"),
-            max_num_seqs=number(flags, "--max-num-seqs"), vllm_version=version, device="rocm", card_bytes=card_bytes, tensors=manifest.tensors,
+            max_num_seqs=number(flags, "--max-num-seqs"), vllm_version=version, card_bytes=card_bytes,
             enable_prefix_caching=_switch(flags, "--enable-prefix-caching"), async_scheduling=_switch(flags, "--async-scheduling"),
             state_dtype=_text(flags, "--mamba-ssm-cache-dtype"), speculative_tokens=_speculative(flags))
         unknown = [refusal for refusal in got.refusals if refusal.code == NOT_MODELLED]
@@ -54,6 +58,16 @@ def measured(model: Wanted, engine: Engine, support: ModelSupport, composed: Com
             Warn("cache-not-modelled", f"{r.what} ({r.found}): the plan checks the weights and what is left; vLLM checks the context when it starts") for r in unknown))
         return Cache(got.one_request_bytes, got.estimated_max_model_len, got.kv_cache_tokens, got.max_concurrency, notes)
     return Measure(weights.bytes_per_rank, cache, Notes(warnings=weights.warnings))
+
+
+@lru_cache(maxsize=4096)
+def _weights(config: Same, tensors: Same, **settings: Any) -> Weights:
+    return weights_per_rank(config.value, tensors=tensors.value, device="rocm", **settings)
+
+
+@lru_cache(maxsize=4096)
+def _capacity(config: Same, tensors: Same, **settings: Any) -> Capacity:
+    return capacity(config.value, tensors=tensors.value, device="rocm", **settings)
 
 
 def _text(flags: Flags, name: str) -> str | None:

@@ -13,6 +13,7 @@ from planning.catalog import load_json, load_toml
 from planning.errors import Consent, Notes, Refusal, Warn
 from planning.families.base import Case
 from planning.families.instinct.gpus import hardware_of, instincts
+from planning.families.instinct.identity import Same
 from planning.families.instinct.recipe import Match, find, with_variant
 from planning.resolve import hf_config, quantization
 from planning.resolve.manifest import ModelManifest
@@ -52,7 +53,7 @@ def wanted(case: Case) -> tuple[Wanted, Notes]:
     chosen = with_variant(match, variant)
     if chosen.model.lower() in (case.manifest.id.lower(), match.model.lower()):
         return Wanted(chosen, case.manifest, _precision(case.manifest, chosen)), features + _on_this_gpu(case, chosen)
-    guess = estimate(case.manifest, chosen)
+    guess = estimate(Same(case.manifest), chosen)
     return Wanted(chosen, guess, chosen.record["variants"][variant]["precision"], True), features + _on_this_gpu(case, chosen) + Notes.of(
         Warn("variant-estimated", f"variant {variant} is {chosen.model}, which was not read: its size is estimated from {case.manifest.id}"))
 
@@ -66,6 +67,12 @@ def _features(case: Case, match: Match) -> Notes:
 
 def _precision(manifest: ModelManifest, match: Match) -> str:
     """By the checkpoint itself, else by what the recipe says of it."""
+    return _stored(Same(manifest), match)
+
+
+@lru_cache(maxsize=1024)
+def _stored(document: Same, match: Match) -> str:
+    manifest: ModelManifest = document.value
     stored = quantization.read(manifest.config or {}, manifest.weight_format)
     if stored is not None:
         return stored.format or stored.method
@@ -131,8 +138,10 @@ def bits(precision: str) -> float:
     return load_toml("instinct.toml")["precision"].get(precision, {}).get("bits", 16.0)
 
 
-def estimate(manifest: ModelManifest, chosen: Match) -> ModelManifest:
+@lru_cache(maxsize=1024)
+def estimate(base: Same, chosen: Match) -> ModelManifest:
     """The base model's manifest as if it were stored in the variant's precision: bytes scaled by bits per weight."""
+    manifest: ModelManifest = base.value
     target = chosen.record["variants"][chosen.variant]["precision"]
     ratio = bits(target) / bits(_precision(manifest, find(manifest.id)))
     size = manifest.weights_bytes or (manifest.tensors or {}).get("total_bytes") or (manifest.parameters or 0) * 2

@@ -53,6 +53,7 @@ def find(model: str) -> Match:
     return Match(model, legacy or overrides["generic"], "legacy" if legacy else "generic")
 
 
+@lru_cache(maxsize=1024)
 def with_variant(match: Match, variant: str) -> Match:
     """The same recipe for another of its variants; the model is the variant's."""
     return Match(match.variant_model(variant), match.record, match.origin, variant)

@@ -10,6 +10,7 @@ from planning.families.base import Case
 from planning.families.instinct.gpus import instincts
 from planning.families.instinct.model import bits, usable_variants, wanted
 
+HOPELESS = {"blacklisted", "metadata-missing", "unknown-fact", "no-access", "no-runtime"}    # no key of the configuration helps
 CONTEXTS = (131072, 65536, 32768, 16384, 8192, 4096, 2048)
 Candidate = tuple[Mapping[str, Any], str]
 
@@ -17,13 +18,13 @@ Candidate = tuple[Mapping[str, Any], str]
 def suggestions(case: Case, notes: Notes) -> Iterable[Candidate]:
     """Candidates, the least intrusive first; consents that the plan asks for go with each of them."""
     codes = {refusal.code for refusal in notes.refusals}
+    if codes & HOPELESS:
+        return
     consents = {consent.key: True for consent in notes.consents if not consent.given}
     if consents:
         yield consents, "give the consents that the plan asks for"
     for keys, why in _candidates(case, codes):
-        yield keys, why
-        if consents:
-            yield {**keys, **consents}, f"{why}; with the consents that the plan asks for"
+        yield {**keys, **consents}, f"{why}; with the consents that the plan asks for" if consents else why
 
 
 def _candidates(case: Case, codes: set[str]) -> Iterable[Candidate]:
@@ -34,7 +35,7 @@ def _candidates(case: Case, codes: set[str]) -> Iterable[Candidate]:
         yield {"image": None, "imageDigest": None}, "serve with the default image"
     if "memory" in codes:
         yield from _memory(case)
-    if codes & {"memory", "precision-unsupported", "gfx-unsupported", "vllm-too-old"}:
+    if codes & {"memory", "precision-unsupported", "vllm-too-old"}:
         yield from _variants(case)
 
 
