@@ -91,8 +91,10 @@ class VllmEndpoint(pulumi.ComponentResource):
             return container_id
         target = Target.of(self._host.name, self._host.connection)
 
-        def say(line: str) -> None:
-            pulumi.log.info(f"{self._name}: {line}", self)
+        loop = asyncio.get_running_loop()
+
+        def say(line: str) -> None:  # called in the waiting thread
+            loop.call_soon_threadsafe(pulumi.log.info, f"{self._name}: {line}", self)
 
         try:
             await asyncio.to_thread(proof.wait, target, proof.Subject.of(self._name, plan), api_key, say)

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import json
 import sys
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,13 @@ else:
 DATA = Path(__file__).resolve().parent.parent / "data"
 
 
-@lru_cache(maxsize=None)
+@cache
 def load_toml(name: str) -> dict[str, Any]:
     """data/<name> parsed. Callers treat it as read-only. Raises FileNotFoundError or TOMLDecodeError: a broken checkout."""
     return tomllib.loads((DATA / name).read_text(encoding="utf-8"))
 
 
-@lru_cache(maxsize=None)
+@cache
 def load_json(name: str) -> Any:
     """data/<name> parsed. Callers treat it as read-only."""
     return json.loads((DATA / name).read_text(encoding="utf-8"))

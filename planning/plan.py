@@ -5,8 +5,8 @@ All bytes are per rank. `document` and `from_document` are the way into JSON and
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, is_dataclass
-from functools import lru_cache
+from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
+from functools import cache
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -160,7 +160,8 @@ def _plain(value: Any) -> Any:
 
 
 def from_document(data: Mapping[str, Any]) -> EndpointPlan:
-    """The inverse of `document`. Numbers that came back from Pulumi's state as floats are integers again where they are meant to be."""
+    """The inverse of `document`, also of what Pulumi's state made of it: numbers that became floats are integers again where they are
+    meant to be, and what is absent because it was None is None again."""
     return _typed(EndpointPlan, data)
 
 
@@ -170,7 +171,8 @@ def _typed(kind: Any, value: Any) -> Any:
         return None
     if is_dataclass(kind):
         hints = _hints(kind)
-        return kind(**{name: _typed(hints[name], value[name]) for name in hints if name in value})
+        absent = {field.name: None for field in fields(kind) if field.default is MISSING and field.default_factory is MISSING}
+        return kind(**{**absent, **{name: _typed(hints[name], value[name]) for name in hints if name in value}})
     origin, inside = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
         return _typed(next(item for item in inside if item is not type(None)), value)
@@ -180,6 +182,6 @@ def _typed(kind: Any, value: Any) -> Any:
     return int(value) if kind is int else value
 
 
-@lru_cache(maxsize=None)
+@cache
 def _hints(kind: Any) -> dict[str, Any]:
     return get_type_hints(kind)

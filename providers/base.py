@@ -45,15 +45,6 @@ def unknown(*values: Any) -> bool:
                or isinstance(value, (list, tuple)) and unknown(*value) for value in values)
 
 
-def whole(value: Any) -> Any:
-    """Numbers as they were given: the engine hands every number over as a float."""
-    if isinstance(value, Mapping):
-        return {key: whole(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [whole(item) for item in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
 def checked(news: Mapping[str, Any], **found: Any) -> CheckResult:
     return CheckResult({**news, **found}, [])
 

@@ -34,12 +34,12 @@ class EndpointHealthProvider(StepProvider):
         target = Target.of(props["connection"]["name"], props["connection"])
         if target.parsed.scheme == "recorded":
             return refreshed(id_, props)
-        problem = proof.still_answers(target, proof.Subject(**props["subject"]))
+        problem = proof.still_answers(target, proof.Subject.from_properties(props["subject"]))
         return refreshed(id_, props, healthy=problem is None, problem=problem and problem.text())
 
 
 def _prove(props: dict[str, Any]) -> dict[str, Any]:
-    subject, target = proof.Subject(**props["subject"]), Target.of(props["connection"]["name"], props["connection"])
+    subject, target = proof.Subject.from_properties(props["subject"]), Target.of(props["connection"]["name"], props["connection"])
     problem, log = proof.prove(Connection(target), subject, run.api_key(props["name"]))
     if problem is not None:
         raise proof.NotReady(problem, log.phase, log.tail[-proof.TAIL:])

@@ -14,8 +14,9 @@ from pulumi.runtime.rpc import UNKNOWN
 
 from planning.errors import Refusal
 from providers import record, run
-from providers.base import StepProvider, checked, refreshed, unknown, whole
+from providers.base import StepProvider, checked, refreshed, unknown
 from providers.model_manifest import manifest_of
+from providers.numbers import whole
 from providers.transport.address import Target
 
 

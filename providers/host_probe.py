@@ -6,12 +6,13 @@ drops None and takes it for unknown). A host that cannot be read is a value, not
 """
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import pulumi
 from pulumi.dynamic import CheckResult, ReadResult, Resource
 
+from planning.detect.facts import HostFacts
 from providers import run
 from providers.base import StepProvider, checked, refreshed, unknown
 from providers.transport.address import Target
@@ -35,13 +36,21 @@ class HostProbeProvider(StepProvider):
         return refreshed(id_, props, **found)
 
 
+def kept(facts: HostFacts) -> dict[str, Any]:
+    """What is stored and compared: not what our own containers change (images that are there, the model cache's content)."""
+    from planning import detect
+
+    storage = replace(facts.storage, hf_cache_exists=None, models_at=None)
+    return detect.facts_to_dict(replace(facts, storage=storage, images=None))
+
+
 def _found(target: Target) -> dict[str, Any]:
     from planning import detect
 
     reading = run.facts_of(target).result()
     if reading.problem:
         return {"facts": {}, "summary": f"{target.name}: not read", "warnings": [], "problem": asdict(reading.problem)}
-    return {"facts": detect.facts_to_dict(reading.facts), "summary": detect.summary(reading.facts),
+    return {"facts": kept(reading.facts), "summary": detect.summary(reading.facts),
             "warnings": [asdict(warning) for warning in reading.facts.warnings], "problem": {}}
 
 

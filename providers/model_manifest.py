@@ -27,7 +27,7 @@ class ModelManifestProvider(StepProvider):
 
         if unknown(news):
             return checked(news, manifest=None)
-        same = all((olds or {}).get(key) == news[key] for key in ("model", "requested_revision", "connection"))
+        same = all((olds or {}).get(key) == news.get(key) for key in ("model", "requested_revision", "connection"))
         known = resolve.manifest_from_dict(olds["manifest"]) if same and olds.get("manifest") else None
         manifest = manifest_of(news, known)
         return checked(news, manifest=resolve.manifest_to_dict(manifest))

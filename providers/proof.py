@@ -13,6 +13,7 @@ from typing import Any
 from planning import health
 from planning.errors import Refusal
 from providers import containers, run
+from providers.numbers import whole
 from providers.transport import http
 from providers.transport.address import Target
 from providers.transport.errors import CommandFailed, TransportError
@@ -51,9 +52,14 @@ class Subject:
 
     @classmethod
     def of(cls, endpoint: str, plan: Mapping[str, Any]) -> Subject:
-        launch, proof = plan["launch"], plan["health"]
-        return cls(endpoint, launch["runtime"], launch["container_name"], launch["bind_address"], int(launch["port"]), plan["handoff"]["model"],
-                   proof["path"], proof["body"], proof.get("requires_log"), int(proof["deadline_seconds"]))
+        launch, proof = whole(plan["launch"]), whole(plan["health"])
+        return cls(endpoint, launch["runtime"], launch["container_name"], launch["bind_address"], launch["port"], plan["handoff"]["model"],
+                   proof["path"], proof["body"], proof.get("requires_log"), proof["deadline_seconds"])
+
+    @classmethod
+    def from_properties(cls, properties: Mapping[str, Any]) -> Subject:
+        """From a resource's properties, where None is left out."""
+        return cls(**{"requires_log": None, **whole(properties)})
 
 
 def prove(connection: Connection, subject: Subject, api_key: str | None, restarts: int | None = None) -> tuple[Refusal | None, health.LogReport]:

@@ -25,7 +25,7 @@ _SUMMARY_LIMIT, _HEADER_BYTES = 50_000_000, 4_000_000
 _COMMIT = re.compile(r"^[0-9a-f]{40}$")
 
 
-def read_manifest(model: str, revision: str, *, token: str | None, endpoint: str | None = None, timeout: float = 15,
+def read_manifest(model: str, revision: str, *, token: str | None = None, endpoint: str | None = None, timeout: float = 15,
                   known: ModelManifest | None = None) -> ModelManifest:
     """The manifest of `model` (ORG/NAME) at `revision` (branch, tag, commit), pinned to a commit. Safe in several threads.
 
