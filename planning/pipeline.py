@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from planning.detect.facts import HostFacts, HostSurvey
-from planning.errors import Notes, Suggestion
+from planning.errors import Consent, Notes, Suggestion
 from planning.families import family_of
 from planning.families.base import Case, Choice, Claims, Family
 from planning.handoff import handoff
@@ -93,14 +93,22 @@ def _take_steps(case: Case) -> _Steps:
 
 
 def _resolve(case: Case, family: Family, engine: Any) -> tuple[ModelSupport | None, Notes]:
+    """The model judged for this engine. Running the repository's code is a consent where the model cannot do without."""
     if engine is None:
         return None, Notes(case.manifest.refusals, (), case.manifest.warnings)
+    plain = _judge(case, family, engine, trusted=False)
+    wants = next((r for r in plain.refusals if r.code == "needs-consent" and "trustRemoteCode" in r.needed), None)
+    support = _judge(case, family, engine, trusted=True) if case.request.trust_remote_code else plain
+    consents = (Consent("trustRemoteCode", wants.what, case.request.trust_remote_code),) if wants else ()
+    return support, Notes(support.refusals, consents, support.warnings)
+
+
+def _judge(case: Case, family: Family, engine: Any, trusted: bool) -> ModelSupport:
     from planning.resolve import judge
     request = case.request
-    support = judge(case.manifest, vllm_version=engine.vllm_version, device=family.device, dtype=request.dtype, quantization=request.quantization,
-                    trust_remote_code=request.trust_remote_code, chat_template_given=request.chat_template is not None, backend=engine.backend,
-                    gfx=next((gpu.gfx for gpu in case.facts.gpus.devices if gpu.instinct), None))
-    return support, Notes(support.refusals, (), support.warnings)
+    return judge(case.manifest, vllm_version=engine.vllm_version, device=family.device, dtype=request.dtype, quantization=request.quantization,
+                 trust_remote_code=trusted, chat_template_given=request.chat_template is not None, backend=engine.backend,
+                 gfx=next((gpu.gfx for gpu in case.facts.gpus.devices if gpu.instinct), None))
 
 
 def _held(family: Family, choice: Choice, launch: LaunchSpec) -> Claims:

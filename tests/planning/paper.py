@@ -15,7 +15,7 @@ from planning.request import parse_endpoint
 from planning.resolve import ModelManifest, load_model_dir
 
 TESTS = Path(__file__).resolve().parent.parent
-MODELS = next(d for d in (TESTS / "models", Path("/work/shared/models")) if (d / "Qwen__Qwen3-0.6B").is_dir())
+MODELS = TESTS / "models"
 MODEL, COMMIT = "Qwen/Qwen3-0.6B", "c1899de289a04d12100db370d81485cdf75e47ca"
 
 

@@ -1,6 +1,8 @@
 """Steps fit and place of the EPYC family together: the first spot, in order of preference, where the model fits."""
 from __future__ import annotations
 
+from dataclasses import replace
+
 from planning.catalog import load_toml
 from planning.errors import Notes, Refusal, Warn
 from planning.families.base import Case, Choice
@@ -20,8 +22,7 @@ def choose(case: Case, engine: Engine, support: ModelSupport) -> tuple[Choice | 
     places, found = spots(case)
     if not places:
         return None, lengths + found
-    tried = [(spot, fit(case, engine, support, spot, length)) for spot in _until_fit(case, engine, support, places, length)]
-    spot, best = next(((spot, result) for spot, result in tried if result.fits), tried[0])
+    spot, best = _first_fit(case, engine, support, places, length)
     if spot.kept and not best.fits:
         spot, best, moved = _elsewhere(case, engine, support, length, spot, best)
         found += moved
@@ -29,23 +30,24 @@ def choose(case: Case, engine: Engine, support: ModelSupport) -> tuple[Choice | 
     return Choice(spot.placement(case.request.reserved_cpus), best.report, tuning), lengths + found + Notes(warnings=spot.warnings) + best.notes
 
 
-def _until_fit(case: Case, engine: Engine, support: ModelSupport, places: tuple[Spot, ...], length: int) -> list[Spot]:
-    """The places up to the first that fits; all when none does."""
-    for count, spot in enumerate(places, 1):
-        if fit(case, engine, support, spot, length).fits:
-            return list(places[:count])
-    return list(places)
+def _first_fit(case: Case, engine: Engine, support: ModelSupport, places: tuple[Spot, ...], length: int) -> tuple[Spot, Fit]:
+    """The first place that fits; the first of all when none does."""
+    first = None
+    for spot in places:
+        result = fit(case, engine, support, spot, length)
+        if result.fits:
+            return spot, result
+        first = first or (spot, result)
+    return first
 
 
 def _elsewhere(case: Case, engine: Engine, support: ModelSupport, length: int, spot: Spot, best: Fit) -> tuple[Spot, Fit, Notes]:
     """An endpoint whose place became too small moves if there is room, and says so."""
-    from dataclasses import replace
     places, _ = spots(replace(case, previous=None))
-    for other in places:
-        result = fit(case, engine, support, other, length)
-        if result.fits:
-            return other, result, Notes.of(Warn("moved", f"{case.name} leaves node {spot.node_of_rank(0)} of {case.facts.name}: it does not fit there any more"))
-    return spot, best, Notes()
+    other, result = _first_fit(case, engine, support, places, length) if places else (spot, best)
+    if not result.fits:
+        return spot, best, Notes()
+    return other, result, Notes.of(Warn("moved", f"{case.name} leaves node {spot.node_of_rank(0)} of {case.facts.name}: it does not fit there any more"))
 
 
 def _unknown(case: Case) -> Notes:

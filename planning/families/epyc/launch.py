@@ -65,14 +65,19 @@ def _model_flags(case: Case, choice: Choice, support: ModelSupport) -> tuple[str
              "--kv-cache-dtype": None if request.kv_cache_dtype in (None, "auto") else request.kv_cache_dtype,
              "--quantization": request.quantization if request.quantization != "none" else None, **_revisions(case)}
     words = [word for flag, value in given.items() if value is not None for word in (flag, str(value))]
-    return (*words, *(("--trust-remote-code",) if request.trust_remote_code else ()))
+    return (*words, *(("--trust-remote-code",) if request.trust_remote_code and brings_code(case) else ()))
+
+
+def brings_code(case: Case) -> bool:
+    """Whether the repository brings code, for the model or for its tokenizer."""
+    return case.manifest.has_remote_code or bool(case.manifest.tokenizer.get("remote_code"))
 
 
 def _revisions(case: Case) -> Mapping[str, str | None]:
     commit = case.manifest.revision or (case.request.revision if case.request.revision != "main" else None)
     if commit is None or (case.request.model or "").startswith("/"):
         return {}
-    code = commit if case.request.trust_remote_code and case.manifest.has_remote_code else None
+    code = commit if case.request.trust_remote_code and brings_code(case) else None
     return {"--revision": commit, "--tokenizer-revision": commit, "--code-revision": code}
 
 

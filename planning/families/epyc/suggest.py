@@ -8,15 +8,20 @@ from planning.errors import Notes
 from planning.families.base import Case
 from planning.place import domains, threads_of
 
+# No key of an endpoint changes what these say.
+FINAL = {"not-epyc", "unknown-fact", "architecture-unsupported", "unknown-architecture", "not-generative", "metadata-missing", "gated", "no-runtime",
+         "no-access", "cpu-unsupported", "blacklisted", "not-found", "no-weights"}
 LENGTHS = (131072, 65536, 32768, 16384, 8192, 4096, 2048, 1024)
 
 
 def suggestions(case: Case, notes: Notes) -> Iterable[tuple[Mapping[str, Any], str]]:
     """Consents first (all that are missing, together), then the smallest changes beside them."""
+    if FINAL & {refusal.code for refusal in notes.refusals}:
+        return
     for base in _consents(notes):
         if base:
             yield base, "gives the consent that is missing"
-        for keys, why in _changes(case, notes):
+        for keys, why in (change for change in _changes(case, notes) if change[0]):
             yield {**base, **keys}, why if not base else f"{why}, with the consent that is missing"
 
 
@@ -31,9 +36,9 @@ def _consents(notes: Notes) -> tuple[Mapping[str, Any], ...]:
 def _changes(case: Case, notes: Notes) -> Iterable[tuple[Mapping[str, Any], str]]:
     codes = {refusal.code for refusal in notes.refusals}
     if "precision-unsupported" in codes:
-        yield {"dtype": "bfloat16"}, "bfloat16 is what the backend computes in"
-        yield {"kvCacheDtype": "auto"}, "the KV cache is kept in bfloat16"
-        yield {"dtype": "bfloat16", "kvCacheDtype": "auto"}, "bfloat16 throughout"
+        keys = {key: value for key, value, given in (("dtype", "bfloat16", case.request.dtype), ("kvCacheDtype", "auto", case.request.kv_cache_dtype)) if given}
+        yield from (({key: value}, "bfloat16 is what the backend computes in and keeps") for key, value in keys.items())
+        yield keys, "bfloat16 throughout"
     if "port-taken" in codes:
         taken = case.claims.ports | set(case.survey.used_ports or ())
         yield {"port": next(port for port in range(8000, 65536) if port not in taken)}, "this port is free"
