@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from planning.catalog import load_toml
 from planning.fit.layer_kinds import Attention, Latent, Layer, Recurrent, kv_heads_per_rank
 from planning.fit.rules import Rules
-from planning.fit.specs import CHUNKED, FULL, LATENT, SLIDING, STATE, Spec, ceil_div
+from planning.fit.specs import CHUNKED, CROSS, FULL, LATENT, SLIDING, STATE, Spec, ceil_div
 
 DTYPE_BYTES = {"float32": 4, "float": 4, "bfloat16": 2, "float16": 2, "half": 2, "fp8": 1, "fp8_e4m3": 1, "fp8_e5m2": 1, "fp8_inc": 1, "int8": 1}
 
@@ -72,9 +72,11 @@ def mixer_specs(mixer: Attention | Latent | Recurrent, block: int, padded: int |
         return [state_spec(mixer, block, padded, settings)]
     if isinstance(mixer, Latent):
         return latent_specs(mixer, block, settings)
-    if mixer.cache != "own":
+    if mixer.cache in ("none", "shared"):
         return []
     token = token_bytes(mixer, settings)
+    if mixer.cache == "cross":
+        return [Spec(CROSS, block, token)]
     if mixer.window:
         return [Spec(SLIDING, sliding_block(block, settings), token, window=mixer.window)]
     if mixer.chunk:

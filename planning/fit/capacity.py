@@ -114,7 +114,7 @@ def capacity(config: Mapping[str, Any], *, kv_cache_bytes: int, max_model_len: i
     if refusals:
         return replace(known, refusals=refusals, max_num_batched_tokens=batched)
     concurrent = in_flight_batches(rules, device, pipeline_parallel_size, async_scheduling)
-    return measured(replace(known, max_num_batched_tokens=batched), layers, settings, kv_cache_bytes, Request(length, batched * concurrent))
+    return measured(replace(known, max_num_batched_tokens=batched), layers, settings, kv_cache_bytes, Request(length, batched * concurrent, max(batched, text.number("max_source_positions"))))
 
 
 def latent_batch(batched: int, layers: Sequence[Layer], length: int, rules: Rules, device: str) -> int:

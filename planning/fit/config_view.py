@@ -6,7 +6,7 @@ under the class's own name (`n_embd` for `hidden_size`), and an explicit null is
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from planning.catalog import load_json, load_toml
@@ -32,9 +32,9 @@ def synonyms(key: str) -> tuple[str, ...]:
 class View:
     """`raw`: the section as published. `model_type` decides defaults and names. `root`: the whole config.json."""
 
-    raw: Mapping[str, Any]
+    raw: Mapping[str, Any] = field(repr=False)
     model_type: str
-    root: Mapping[str, Any]
+    root: Mapping[str, Any] = field(repr=False)
 
     def __contains__(self, key: str) -> bool:
         return self._find(key) is not _MISSING

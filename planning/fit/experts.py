@@ -40,7 +40,9 @@ def dense_width(view: View, layer: int) -> int:
         width = int(view.number("block_ff_dim", default=width) * 2 / 3 * (view.get("block_ffn_dim_multiplier") or 1))
         multiple = view.number("block_multiple_of", default=256)
         return -(-width // multiple) * multiple
-    if not width and view.model_type not in load_toml("vllm-capacity.toml")["mlp"]["no_mlp"]:
+    if view.model_type in load_toml("vllm-capacity.toml")["mlp"]["halved_width"]:
+        width //= 2
+    if not width:
         ratio = view.number("mlp_ratio", "expansion_ratio", default=4)
         width = ratio * view.number("hidden_size")
     return width
@@ -82,6 +84,8 @@ def shared_width(view: View, width: int) -> int:
     for key in table["shared_width_keys"]:
         if view.number(key):
             return view.number(key) * (view.number("n_shared_experts", default=1) if key == "moe_shared_expert_intermediate_size" else 1)
+    if view.model_type in table["shared_is_one_expert"]:
+        return width * view.number("moe_num_shared_experts", default=1)
     return width * view.number("n_shared_experts", "moe_num_shared_experts", "num_shared_experts", "num_shared_expert")
 
 
@@ -89,13 +93,17 @@ def layer_mlps(view: View, layer: int, layers: int) -> tuple[Mlp | Experts, ...]
     """The MLPs of one layer: dense, or experts with their shared one."""
     hidden, count = view.number("hidden_size"), expert_count(view)
     table = load_toml("vllm-capacity.toml")["mlp"]
+    if view.model_type in table["no_mlp"]:
+        return ()
     dense = Mlp(hidden, dense_width(view, layer), matrices(view))
     if not count or not has_experts(view, layer, layers):
         return (dense,) if dense.width else ()
     width = view.number(*WIDTH_KEYS, default=view.number("intermediate_size"))
     if isinstance(view.get("ffn_config"), dict):
         width = int(view.get("ffn_config").get("ffn_hidden_size") or width)
-    routed = Experts(hidden, width, count, matrices(view, True), bias=view.model_type in table["biased_experts"])
+    latent = view.number("routed_expert_hidden_size", default=hidden)
+    routed = Experts(latent, width, count, matrices(view, True), bias=view.model_type in table["biased_experts"], router_width=hidden)
+    down_and_up = (Mlp(hidden, latent, 2, replicated=True),) if latent != hidden else ()
     shared = shared_width(view, width)
     beside = (dense,) if view.model_type in table["dense_beside_experts"] else ()
-    return (routed, *((Mlp(hidden, shared, matrices(view, True)),) if shared else ()), *beside)
+    return (routed, *down_and_up, *((Mlp(hidden, shared, matrices(view, True)),) if shared else ()), *beside)

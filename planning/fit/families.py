@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from planning.fit.config_view import View
-from planning.fit.decoder import latent_attention, plain_attention, plain_layer
+from planning.fit.decoder import latent_attention, plain_attention
 from planning.fit.experts import layer_mlps
 from planning.fit.layer_kinds import Attention, Experts, Latent, Layer, Mlp
 from planning.fit.layer_pattern import layer_count
@@ -140,13 +140,16 @@ def kimi_linear(view: View, index: int, kind: str) -> Layer:
     return Layer((mixer,), layer_mlps(view, index, layer_count(view)))  # type: ignore[arg-type]
 
 
-def windowless(view: View, index: int, kind: str) -> Layer:
-    """Decoders whose layers all look back at everything."""
-    return plain_layer(view, index, "full", layer_count(view))
+def encoder_decoder(view: View, index: int, kind: str) -> Layer:
+    """Decoders with cross-attention (Whisper, BART): a second cache, of the encoder's states."""
+    hidden, heads = view.number("d_model", "hidden_size"), view.number("decoder_attention_heads", "num_attention_heads")
+    own = Attention(hidden, heads, heads, hidden // heads, hidden // heads)
+    mlp = Mlp(hidden, view.number("decoder_ffn_dim", "intermediate_size"), 2)
+    return Layer((own, replace(own, cache="cross")), (mlp,))
 
 
 VARIANTS: dict[str, Callable[[View, int, str], Layer]] = {
     "gemma4_text": gemma4, "gemma4_unified_text": gemma4, "gemma3n_text": gemma3n, "nemotron_h": nemotron_h, "nemotron-nas": nemotron_nas,
     "step3p5": step3p5, "mimo_v2_flash": mimo_v2, "mimo_v2": mimo_v2, "minicpm3": minicpm3, "zamba2": zamba2,
-    "longcat_flash": longcat_flash, "kimi_linear": kimi_linear,
+    "whisper": encoder_decoder, "bart": encoder_decoder, "mbart": encoder_decoder, "longcat_flash": longcat_flash, "kimi_linear": kimi_linear,
 }

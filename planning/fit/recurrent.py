@@ -22,8 +22,8 @@ def gated_delta_net(view: View) -> Recurrent:
 def mamba1(view: View) -> Recurrent:
     """Mamba, FalconMamba, Jamba: a convolution and a state of d_inner x d_state."""
     hidden, state = view.number("hidden_size"), view.number("state_size", "mamba_d_state", default=16)
-    inner = view.number("expand", "mamba_expand", default=2) * hidden if "mamba_expand" in view else view.number(
-        "intermediate_size", default=2 * hidden)
+    inner = view.number("mamba_expand") * hidden if view.model_type == "jamba" else int(
+        view.raw.get("intermediate_size") or view.raw.get("d_inner") or view.number("expand", default=2) * hidden)
     rank = view.number("time_step_rank", "mamba_dt_rank", default=-(-hidden // 16))
     kernel = view.number("conv_kernel", "mamba_d_conv", default=4)
     # A and D are kept in float32: two 16-bit parameters each

@@ -94,7 +94,14 @@ def embeddings(root: View, text: View, tp: int) -> int:
     hidden, vocab = text.number("hidden_size"), text.number("vocab_size")
     width = text.number("word_embed_proj_dim", default=hidden) if text.model_type == "opt" else hidden
     one = share(-(-vocab // VOCAB_PADDING) * VOCAB_PADDING, tp) * width
-    return one * (1 if tied(root, text) or text.model_type in load_toml("vllm-capacity.toml")["family"]["encoder_only"] else 2)
+    return one * (1 if tied(root, text) or headless(root, text) else 2)
+
+
+def headless(root: View, text: View) -> bool:
+    """Models that vLLM runs without an output head: encoders, classifiers, and configs that name no architecture (it pools those)."""
+    table = load_toml("vllm-capacity.toml")["family"]
+    names = [str(name) for name in root.raw.get("architectures") or ()]
+    return text.model_type in table["encoder_only"] or not names or names[0].endswith(tuple(table["headless_suffixes"]))
 
 
 def tied(root: View, text: View) -> bool:
@@ -103,6 +110,8 @@ def tied(root: View, text: View) -> bool:
     if text.model_type in table["always_tied"]:
         return True
     view = root if text.raw is not root.raw and "tie_word_embeddings" in root else text
+    if "tie_word_embeddings" not in root.raw and "tie_word_embeddings" in text.raw:
+        view = text
     return bool(view.get("tie_word_embeddings", False))
 
 

@@ -23,10 +23,10 @@ FAMILIES = re.compile(
     r"mask|oneformer|segformer|swin|convnext|resnet|regnet|mobile|efficient|levit|poolformer|focalnet|dinat|nat$|vit_|beit|deit|dino|data2vec|perceiver|"
     r"reformer|longformer|led|bigbird|big_bird|fsmt|marian|prophet|xlnet|xlm$|xmod|flaubert|ctrl|transfo|funnel|ibert|lxmert|visual_bert|layoutlm|markuplm|"
     r"splinter|squeezebert|rembert|roformer|realm|retri|esm|graphormer|decision|time_series|patchts|autoformer|informer|trajectory|depth|dpt|glpn|zoe|"
-    r"superpoint|superglue|lightglue|vitpose|owl|grounding|omdet|table|donut-swin|trocr|pix2struct|udop|bros|lilt|nystrom|yoso|mega|luke|mluke|mra|canine|"
+    r"superpoint|superglue|lightglue|vitpose|owl|grounding|omdet|^table|donut-swin|trocr|pix2struct|udop|bros|lilt|nystrom|yoso|mega|luke|mluke|mra|canine|"
     r"align$|altclip|chinese_clip|groupvit|x-clip|flava|git|bridgetower|vilt|imagegpt|van$|cvt|pvt|timesformer|videomae|vivit|vjepa|ijepa|hiera|timm|"
     r"rwkv|openai-gpt|gpt_neo$|codegen|blender|pegasus|plbart|nllb|switch|t5|mt5|umt5|byt5|longt5|pop2piano|m2m|mvp|speech_to|fastspeech|kosmos|biogpt|"
-    r"electra|deberta|mpnet|megatron|nezha|ernie$|ernie_m|convbert|distilbert|albert|mobilebert|fnet|qdqbert|cpmant|gptsan|jukebox|electra|cpm|edgetam|evolla|"
+    r"electra|deberta|mpnet|megatron|nezha|ernie$|ernie_m|convbert|distilbert|albert|mobilebert|fnet|qdqbert|cpmant|gptsan|jukebox|electra|edgetam|evolla|"
     r"eomt|rt_|d_fine|dfine|conditional|textnet|upernet|prompt_depth|vitmatte|pe_|parakeet|lasr|moonshine|higgs|csm|dia|colqwen|colpali|colmodern|xlstm|"
     r"recurrent_gemma|doge|bitnet|blt|moshi|zamba$|diffllama|helium|vit$|xcodec|kyutai|sav|chmv2|metaclip|rag|pp_|uvdoc|slan|pixio|videoprism|video_llama")
 
