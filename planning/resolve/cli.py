@@ -78,7 +78,8 @@ def to_document(manifest: ModelManifest, support: ModelSupport) -> dict[str, Any
 
 def to_text(document: dict[str, Any]) -> str:
     """A table for people; the refusals below it, in their four parts."""
-    verdict = {True: "vLLM serves it", False: "refused", None: "cannot be judged here: start-up decides"}[document["launchable"]]
+    launchable = False if document["refusals"] else document["launchable"]
+    verdict = {True: "vLLM serves it", False: "refused", None: "cannot be judged here: start-up decides"}[launchable]
     weights = f"{document['weights_bytes'] / 2**30:,.2f} GiB" if document["weights_bytes"] else None
     none = "none" if document["architecture"] else None             # known to be none, where the config was read
     rows = [("model", document["id"]), ("revision", document["revision"]), ("verdict", verdict), ("architecture", document["architecture"]),

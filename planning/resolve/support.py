@@ -49,7 +49,7 @@ def judge(manifest: ModelManifest, *, vllm_version: str, device: str, dtype: str
 
 
 def _unknown(manifest: ModelManifest, said: Notes) -> ModelSupport:
-    warning = Warn("support-unknown", f"{manifest.id}: without its config.json nobody can tell whether vLLM serves it; start-up decides")
+    warning = Warn("support-unknown", f"{manifest.id}: without its config.json nobody can tell whether vLLM serves it")
     return ModelSupport(None, None, None, None, None, (), None, None, None, said.refusals, (*said.warnings, warning))
 
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NoAnswer
 from dataclasses import replace
 from typing import Any
 
@@ -35,14 +37,22 @@ def read_manifest(model: str, revision: str, *, token: str | None = None, endpoi
     good = known if known and known.id == model and known.revision and known.config is not None and not known.refusals else None
     if good and good.revision == revision and _COMMIT.match(revision):
         return good
-    box: list[ModelManifest] = []
-    # A thread of its own: resolving a name cannot be given a timeout, and a preview must not wait for it.
-    worker = threading.Thread(target=lambda: box.append(_read(model, revision, token, endpoint, timeout, good)), daemon=True)
-    worker.start()
-    worker.join(timeout + 2)
-    return box[0] if box else _failed(model, revision, Refusal(
-        "metadata-missing", f"{model}: the Hub did not answer in {timeout:g} s", "no answer", "an answer of the Hub",
-        "check the network and DNS of this machine (HF_ENDPOINT, HTTPS_PROXY), or give a recorded or local model directory"))
+    answer: Future[ModelManifest] = Future()
+    # A thread of its own: looking up an address cannot be given a timeout, and a preview must not wait for it.
+    threading.Thread(target=_into, args=(answer, model, revision, token, endpoint, timeout, good), daemon=True).start()
+    try:
+        return answer.result(timeout + 2)
+    except NoAnswer:
+        return _failed(model, revision, Refusal(
+            "metadata-missing", f"{model}: the Hub did not answer in {timeout:g} s", "no answer", "an answer of the Hub",
+            "check the network and DNS of this machine (HF_ENDPOINT, HTTPS_PROXY), or give a recorded or local model directory"))
+
+
+def _into(answer: Future[ModelManifest], *what: Any) -> None:
+    try:
+        answer.set_result(_read(*what))
+    except Exception as error:                     # a defect of ours: raised where it was asked for, not lost in a thread
+        answer.set_exception(error)
 
 
 def _read(model: str, revision: str, token: str | None, endpoint: str | None, timeout: float, known: ModelManifest | None) -> ModelManifest:

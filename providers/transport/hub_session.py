@@ -25,13 +25,22 @@ class Session:
 
     def __init__(self, model: str, revision: str, *, token: str | None, endpoint: str | None, timeout: float) -> None:
         from huggingface_hub import constants
-        from huggingface_hub.utils import build_hf_headers
+        from huggingface_hub.utils import HFValidationError, build_hf_headers, validate_repo_id
 
         self.model, self.revision, self.timeout = model, revision, timeout
         self.name, self.commit = model, None
         self.endpoint = (endpoint or constants.ENDPOINT).rstrip("/")
         self._until = time.monotonic() + timeout
-        self._headers = build_hf_headers(token=token or None)
+        token = (token or "").strip() or None
+        if token and not re.fullmatch(r"[!-~]+", token):
+            raise Failed(self._refusal("the token cannot be used", "blanks, line breaks or other characters that no token has", "hf_…",
+                                       "set amd-vllm:hfToken again, the token only"))
+        try:
+            validate_repo_id(model)
+        except HFValidationError:
+            raise Failed(self._refusal("that is no name of a repository", "letters, digits or marks that the Hub does not allow", "ORG/NAME",
+                                       "correct `model`")) from None
+        self._headers = build_hf_headers(token=token)
         self._has_token = any(k.lower() == "authorization" for k in self._headers)
 
     def summary(self, limit: int) -> dict[str, Any]:

@@ -181,6 +181,17 @@ def test_nobody_at_the_address():
     assert "cannot be reached at http://127.0.0.1:9" in text and "hunter2" not in text
 
 
+@pytest.mark.parametrize("name", ["../../etc/passwd", "a/b/c", "org/na me", "org/\x1b[31m", "", "org/x--y"])
+def test_a_name_that_cannot_be_one_asks_nobody(hub, name):
+    text = read(hub, name).refusals[0].text()
+    assert "no name of a repository" in text and text.isprintable() and hub.requests == []
+
+
+def test_a_token_with_a_line_break_is_not_shown(hub):
+    text = read(hub, token="hf_one\nhf_two").refusals[0].text()
+    assert "the token cannot be used" in text and "hf_one" not in text
+
+
 def test_offline_mode(hub, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     manifest = read(hub)
