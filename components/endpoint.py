@@ -119,8 +119,8 @@ class VllmEndpoint(pulumi.ComponentResource):
 
     def _compare(self, found: list[Any]) -> None:
         comparison, warnings = found
-        if comparison:
-            pulumi.log.info(comparison, self)
+        if comparison and not pulumi.runtime.is_dry_run():
+            pulumi.log.info(f"{self._name}: {comparison}", self)
         for warning in warnings or ():
             pulumi.log.warn(f"[{warning['code']}] {warning['message']}", self)
 
