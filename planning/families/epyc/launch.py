@@ -65,7 +65,7 @@ def _model_flags(case: Case, choice: Choice, support: ModelSupport) -> tuple[str
              "--kv-cache-dtype": None if request.kv_cache_dtype in (None, "auto") else request.kv_cache_dtype,
              "--quantization": request.quantization if request.quantization != "none" else None, **_revisions(case)}
     words = [word for flag, value in given.items() if value is not None for word in (flag, str(value))]
-    return (*words, *(("--trust-remote-code",) if request.trust_remote_code and brings_code(case) else ()))
+    return (*words, *support.engine_args, *(("--trust-remote-code",) if request.trust_remote_code and brings_code(case) else ()))
 
 
 def brings_code(case: Case) -> bool:
