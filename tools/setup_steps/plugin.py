@@ -16,7 +16,7 @@ def prepare(checkout: Path, found: Pulumi) -> None:
     if not found.built_here:
         return
     home = Path(os.environ.get("PULUMI_HOME") or found.home)
-    binary = found.bin / "pulumi-resource-docker"
+    binary = found.bin.parent / "plugin" / "pulumi-resource-docker"
     installed = home / "plugins" / f"resource-docker-v{toolchain.DOCKER_VERSION}" / binary.name
     if installed.exists() and installed.stat().st_size == binary.stat().st_size:
         return

@@ -2,7 +2,7 @@
 
 A stand-in for machines that cannot reach Pulumi's downloads. The result lies outside the checkout, under a key made
 from what it is built of, so that every clone on a machine shares one build:
-`~/.cache/amd-vllm/toolchain/KEY/{bin,home}`.
+`~/.cache/amd-vllm/toolchain/KEY/{bin,plugin,home}`.
 """
 
 import fcntl
@@ -63,6 +63,7 @@ def _build_whole(checkout: Path, finished: Path, go: str) -> None:
         go_build.side_by_side(go, _jobs(building))
         _copy_scripts(go, building)
         shutil.rmtree(building / "source")
+        (building / "tfgen").unlink()
         os.rename(building, finished)
         done(f"toolchain built in {finished}")
     finally:
@@ -83,7 +84,8 @@ def _jobs(building: Path) -> list[go_build.Job]:
     writer = go_build.Build("docker plugin's schema writer", source / "docker", building / "tfgen", ".")
     schema = go_build.Run("docker plugin's schema", source / "docker",
                           (str(building / "tfgen"), "tfgen", "schema", "--skip-docs", "--skip-examples", "--out", "."))
-    plugin = go_build.Build("docker plugin", source / "docker", target / "pulumi-resource-docker", ".")
+    # not in bin: the engine warns of every plugin that it finds on PATH; `plugin.py` installs it
+    plugin = go_build.Build("docker plugin", source / "docker", building / "plugin" / "pulumi-resource-docker", ".")
     return [[command], [host, writer, schema, plugin]]
 
 

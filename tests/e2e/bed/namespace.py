@@ -18,6 +18,7 @@ from .processes import BedError, children, run, start, stop, wait_until
 from .profiles import PROFILES, real_memory_bytes
 from .session import Session
 
+PODMAN_STORE = "/var/lib/containers"
 USER = "ops"
 USER_ID = 20213
 """A user of the host who may log in and may not use Docker."""
@@ -38,7 +39,7 @@ class Namespace:
 
     def open(self) -> None:
         """Make the network, then the rest. Raises BedError."""
-        for part in ("run", "home", "ops", "profile"):
+        for part in ("run", "home", "ops", "profile", "containers"):
             (self.folder / part).mkdir(parents=True)
         os.chown(self.folder / "ops", USER_ID, USER_ID)
         self._write_profile()
@@ -93,10 +94,10 @@ class Namespace:
         folder, profile = self.folder, self.folder / "profile"
         binds = [(profile / "proc/cpuinfo", "/proc/cpuinfo"), (profile / "cpu", "/sys/devices/system/cpu"),
                  (profile / "node", "/sys/devices/system/node"), (profile / "lscpu", Path(shutil.which("lscpu") or "/usr/bin/lscpu").resolve()),
-                 (folder / "passwd", "/etc/passwd"), (folder / "shadow", "/etc/shadow")]
+                 (folder / "passwd", "/etc/passwd"), (folder / "shadow", "/etc/shadow"), (folder / "containers", PODMAN_STORE)]
         if self._memory:
             binds.append((profile / "proc/meminfo", "/proc/meminfo"))
-        lines = [f"hostname {self.name}"]
+        lines = [f"hostname {self.name}", f"mkdir -p {PODMAN_STORE}"]
         if cache.is_relative_to(self.home) and cache.exists():
             inner = folder / "home" / cache.relative_to(self.home)
             lines += [f"mkdir -p {shlex.quote(str(inner))}", f"mount --bind {shlex.quote(str(cache))} {shlex.quote(str(inner))}"]

@@ -22,7 +22,7 @@ def run(*command: str | Path, check: bool = True, timeout: float = 60, **options
     words = [str(word) for word in command]
     try:
         done = subprocess.run(words, text=True, timeout=timeout, stdin=options.pop("stdin", subprocess.DEVNULL),
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, errors="replace", **options)
+                              capture_output=True, errors="replace", **options)
     except subprocess.TimeoutExpired as error:
         raise BedError(f"`{' '.join(words)}` took more than {timeout} s; it said: {error.output!r} {error.stderr!r}") from None
     except FileNotFoundError:

@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 
 from .host import Host
-from .pulumi_run import Result, Running, base_environment
 from .processes import BedError
+from .pulumi_run import Result, Running, base_environment
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 PROGRAM = ("Pulumi.yaml", "__main__.py", "components", "planning", "providers", "data")

@@ -72,7 +72,7 @@ func parse(words []string, known map[string]string) (Arguments, []string) {
 			values = append(values, words[i])
 			i++
 		}
-		result.Values[name] = append(result.Values[name], values...)
+		result.Values[name] = values // the last one counts
 		result.Order = append(result.Order, name)
 	}
 	if model := result.get("--model", ""); result.Model == "" {
