@@ -21,5 +21,7 @@ def claims(choice: Choice) -> Claims:
     return Claims(gpus=frozenset(choice.placement.gpus))
 
 
+__all__ = ["FAMILY", "claims", "default_model", "model_of"]
+
 FAMILY = Family(kind="instinct", device="rocm", default_model=default_model, engine=engine, choose=choose, launch=launch, health=health,
                 summary=summary, suggestions=suggestions, claims=claims)

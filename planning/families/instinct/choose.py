@@ -12,7 +12,7 @@ from planning.detect.facts import GpuDevice
 from planning.errors import Notes, Refusal, Warn
 from planning.families.base import Case, Choice
 from planning.families.instinct.fit import Fit, budget, fit
-from planning.families.instinct.gpus import instincts, is_free, sets
+from planning.families.instinct.gpus import before, instincts, is_free, sets
 from planning.families.instinct.layers import Composed
 from planning.families.instinct.measure import measured
 from planning.families.instinct.model import Wanted, bits, usable_variants, wanted
@@ -36,13 +36,15 @@ def choose(case: Case, engine: Engine, support: ModelSupport) -> tuple[Choice | 
     gpus, model = instincts(case), wanted(case)[0]
     if not gpus or gpus[0].gfx is None:
         return None, Notes()
-    if model.manifest.config is None:
+    if model.manifest.config is None and case.request.weight_gib is None:
         return None, Notes.of(None if case.manifest.refusals else Refusal(
-            "metadata-missing", f"the config.json of {model.manifest.id} was not read", "nothing", "its config.json", "check the model's name and access to the Hub"))
+            "metadata-missing", f"the config.json of {model.manifest.id} was not read", "nothing", "its config.json",
+            "check the model's name and access to the Hub"))
     composed = settings(case, model, engine, gpus[0])
     sizes, problem = asked(case, model, composed, len(gpus))
-    if problem:
-        return None, Notes.of(problem)
+    too_long = _too_long(case, support, composed)
+    if problem or too_long:
+        return None, Notes.of(problem, too_long)
     best, notes = _try(case, engine, support, model, composed, gpus, sizes)
     if best is None:
         return None, notes
@@ -55,20 +57,33 @@ def _try(case: Case, engine: Engine, support: ModelSupport, model: Wanted, compo
          sizes: tuple[int, ...]) -> tuple[Attempt | None, Notes]:
     """The first attempt that fits, else the largest one; without any the GPUs are taken."""
     last = None
-    for size in sizes:
-        found = sets(case, gpus, size)
-        if not found:
-            continue
-        room = budget(case, found[0], composed)
+    for chosen in (chosen for size in sizes for chosen in _worth_trying(case, sets(case, gpus, size))):
+        room = budget(case, chosen, composed)
         if isinstance(room, Refusal):
             return None, Notes.of(room)
-        result = fit(case, support, composed, room, measured(model, engine, support, composed, size, found[0][0].vram_bytes or 0))
+        measure = measured(case, model, engine, support, composed, len(chosen), chosen[0].vram_bytes or 0)
+        result = fit(case, support, composed, room, measure, model.match.record.get("context_length"))
         if isinstance(result, Notes):
             return None, result
-        last = Attempt(found[0], result)
+        last = Attempt(chosen, result)
         if result.fits:
             break
     return (last, last.fit.notes) if last else (None, Notes.of(_taken(case, gpus, sizes)))
+
+
+def _worth_trying(case: Case, found: list[tuple[GpuDevice, ...]]) -> list[tuple[GpuDevice, ...]]:
+    """The best set; behind the set that the endpoint has, the best other one."""
+    kept = bool(found) and {gpu.index for gpu in found[0]} == before(case)
+    return found[:2] if kept else found[:1]
+
+
+def _too_long(case: Case, support: ModelSupport, composed: Composed) -> Refusal | None:
+    """vLLM refuses a context beyond the model's own, unless a variable allows it."""
+    asked_for, own = case.request.max_model_len, support.max_model_len
+    if asked_for is None or own is None or asked_for <= own or composed.env.get("VLLM_ALLOW_LONG_MAX_MODEL_LEN") == "1":
+        return None
+    return Refusal("bad-value", f"endpoint {case.name}: maxModelLen", f"{asked_for:,}", f"at most {own:,}, the model's own limit",
+                   f"set maxModelLen: {own}, or leave it out")
 
 
 def _choice(case: Case, attempt: Attempt, composed: Composed) -> Choice:
@@ -85,8 +100,7 @@ def _reason(case: Case, attempt: Attempt) -> str:
     size = len(attempt.gpus)
     if case.request.gpus:
         return "gpus: as configured"
-    before = ((case.previous or {}).get("placement") or {}).get("gpus") or ()
-    if {gpu.index for gpu in attempt.gpus} == set(map(int, before)):
+    if {gpu.index for gpu in attempt.gpus} == before(case):
         return "kept"
     nodes = {gpu.numa_node for gpu in attempt.gpus}
     near = f" on NUMA node {next(iter(nodes))}" if len(nodes) == 1 and None not in nodes else ""

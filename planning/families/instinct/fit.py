@@ -62,7 +62,8 @@ def budget(case: Case, gpus: Sequence[GpuDevice], composed: Composed) -> Budget 
         return Refusal("unknown-fact", f"{case.facts.name} does not tell the VRAM of GPU {gpus[0].index}", "nothing", "bytes of VRAM",
                        "run `amd-smi static --vram --json` on the host")
     known = [free for gpu in gpus if (free := free_bytes(case, gpu)) is not None]
-    notes = Notes() if len(known) == len(gpus) else Notes.of(Warn("vram-unknown", f"{case.facts.name} does not tell how much VRAM is free; all of it is assumed"))
+    notes = Notes.of(None if len(known) == len(gpus) else Warn(
+        "vram-unknown", f"{case.facts.name} does not tell how much VRAM is free; all of it is assumed"))
     free = min(known, default=total)
     if share * total <= free:
         return Budget(int(share * total), share, False, notes)
@@ -70,9 +71,9 @@ def budget(case: Case, gpus: Sequence[GpuDevice], composed: Composed) -> Budget 
     return Budget(int(lowered * total), lowered, True, notes)
 
 
-def fit(case: Case, support: ModelSupport, composed: Composed, room: Budget, measure: Measure) -> Fit | Notes:
-    """One tensor parallel size judged. Notes when there is nothing to judge it by."""
-    wanted = number(composed.flags, "--max-model-len") or support.default_max_model_len or support.max_model_len
+def fit(case: Case, support: ModelSupport, composed: Composed, room: Budget, measure: Measure, known: int | None = None) -> Fit | Notes:
+    """One tensor parallel size judged; Notes when there is nothing to judge it by. `known`: the recipe's context length."""
+    wanted = number(composed.flags, "--max-model-len") or support.default_max_model_len or support.max_model_len or known
     if measure.weights_bytes is None:
         return measure.notes + Notes.of(_unknown(case, "the size of the weights", "set weightGib, or check that the model's files can be read"))
     if wanted is None:
@@ -103,4 +104,5 @@ def _report(room: Budget, measure: Measure, cache: Cache, left: int, length: int
 
 
 def _unknown(case: Case, what: str, do: str) -> Refusal:
-    return Refusal("metadata-missing", f"{what} of {case.manifest.id} is not known", "nothing that tells it", "config.json, and headers or an index of the weights", do)
+    return Refusal("metadata-missing", f"{what} of {case.manifest.id} is not known", "nothing that tells it",
+                   "config.json, and headers or an index of the weights", do)

@@ -39,16 +39,20 @@ def hardware_of(gpu: GpuDevice) -> str | None:
 
 
 def free_bytes(case: Case, gpu: GpuDevice) -> int | None:
-    """VRAM that the endpoint may take now; all of it where its own container runs; None: unknown."""
-    if gpu.index in own(case):
-        return gpu.vram_bytes
-    return case.survey.vram_free_bytes.get(gpu.index)
+    """VRAM that the endpoint may take now; all of it on GPUs that it has; None: unknown."""
+    return gpu.vram_bytes if gpu.index in own(case) else case.survey.vram_free_bytes.get(gpu.index)
 
 
 def own(case: Case) -> frozenset[int]:
-    """GPUs that the endpoint's own container holds."""
-    mine = next((c for c in case.survey.containers if c.stack == case.stack and c.endpoint == case.name), None)
-    return frozenset(mine.gpus) if mine is not None else frozenset()
+    """GPUs that the endpoint has: by its last plan, and by its own container on the host. They are judged by facts and claims alone."""
+    mine = [c.gpus for c in case.survey.containers if c.stack == case.stack and c.endpoint == case.name]
+    return before(case).union(*mine)
+
+
+def before(case: Case) -> frozenset[int]:
+    """GPUs of the endpoint's last plan, if that was launched."""
+    placement = (case.previous or {}).get("placement") if (case.previous or {}).get("launch") else None
+    return frozenset(int(index) for index in (placement or {}).get("gpus") or ())
 
 
 def is_free(case: Case, gpu: GpuDevice) -> bool:
@@ -75,14 +79,8 @@ def _within(case: Case, kind: list[GpuDevice], size: int) -> list[tuple[GpuDevic
     rows = [kind, [gpu for gpu in kind if is_free(case, gpu)]]
     rows += [[gpu for gpu in row if gpu.numa_node == node] for row in rows[:2] for node in sorted({g.numa_node for g in kind if g.numa_node is not None})]
     windows = {tuple(row[i:i + size]) for row in rows for i in range(len(row) - size + 1)}
-    before = _before(case)
-    had = tuple(gpu for gpu in kind if gpu.index in before)
+    had = tuple(gpu for gpu in kind if gpu.index in before(case))
     return [*windows, *((had,) if len(had) == size else ())]
-
-
-def _before(case: Case) -> frozenset[int]:
-    placement = (case.previous or {}).get("placement") or {}
-    return frozenset(map(int, placement.get("gpus") or ()))
 
 
 def _cost(case: Case, chosen: tuple[GpuDevice, ...]) -> tuple:
@@ -90,7 +88,7 @@ def _cost(case: Case, chosen: tuple[GpuDevice, ...]) -> tuple:
     unfree = sum(not is_free(case, gpu) for gpu in chosen)
     nodes = {gpu.numa_node for gpu in chosen}
     used = sum((gpu.vram_bytes or 0) - (free_bytes(case, gpu) or gpu.vram_bytes or 0) for gpu in chosen)
-    return frozenset(indexes) != _before(case), unfree, len(nodes), used if unfree else 0, indexes[-1] - indexes[0], indexes
+    return frozenset(indexes) != before(case), unfree, len(nodes), used if unfree else 0, indexes[-1] - indexes[0], indexes
 
 
 def container_view(case: Case, chosen: Sequence[GpuDevice]) -> Container:

@@ -25,8 +25,9 @@ def image_of(case: Case, match: Match, hardware: str | None) -> tuple[Engine, No
     pin, passed_over = _pin(match, hardware)
     default = load_toml("instinct.toml")["image"]
     version, image = (pin[1], pin[0]) if pin else (default["vllm_version"], f"{default['repository']}:{default['tag']}")
-    warn = Warn("recipe-image", f"{match.source} names the image {passed_over}, which is no release; {image} is used (image sets another)") if passed_over else None
-    return Engine(version, "rocm", _pinned(case, image), "recipe" if pin else "default"), Notes.of(warn) + _new_enough(case, match, version)
+    warn = Warn("recipe-image", f"{match.source} names the image {passed_over}, which is no release; {image} is used (image sets another)")
+    notes = Notes.of(warn if passed_over else None) + _new_enough(case, match, version)
+    return Engine(version, "rocm", _pinned(case, image), "recipe" if pin else "default"), notes
 
 
 def _of_user(case: Case, match: Match) -> tuple[Engine, Notes]:

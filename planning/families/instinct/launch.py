@@ -5,10 +5,11 @@ the GPUs it uses and no others, the numeric groups that own them, and the rights
 """
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from planning.arguments import check_env, check_extra
 from planning.catalog import load_json, load_toml
+from planning.detect.facts import GpuDevice
 from planning.errors import Notes, Warn
 from planning.families.base import Case, Choice
 from planning.families.instinct.flags import Value, parse, render
@@ -36,7 +37,8 @@ def launch(case: Case, engine: Engine, support: ModelSupport, choice: Choice, po
     plan = Layer("plan", _flags(case, model, data, support, choice, port), {"HIP_VISIBLE_DEVICES": view.visible, **token_environment(case)})
     final = merge((Layer("", data.flags, data.env), plan))
     source = {**data.source, **dict.fromkeys((*plan.flags, *plan.env), "plan")}
-    notes = mounted + check_extra(case.name, case.request.extra_args, plan.flags) + check_env(case.name, case.request.env, REFUSED, plan.env)
+    notes = (mounted + check_extra(case.name, case.request.extra_args, plan.flags)
+             + check_env(case.name, case.request.env, REFUSED, {**plan.env, **_mandatory(gpus)}))
     rights = load_json("gpu-overrides.json")["container"]
     groups, grouped = _groups(case, name)
     spec = LaunchSpec(
@@ -65,6 +67,11 @@ def _flags(case: Case, model: Wanted, data: Composed, support: ModelSupport, cho
     return flags
 
 
+def _mandatory(gpus: Sequence[GpuDevice]) -> Mapping[str, str]:
+    """Variables that a gfx must have, whatever the user sets."""
+    return load_json("gpu-overrides.json")["gfx"].get(gpus[0].gfx, {}).get("mandatory_env", {})
+
+
 def _command(case: Case, model: Wanted, final: Composed) -> tuple[str, ...]:
     name = case.request.model if (case.request.model or "").startswith("/") else model.match.model
     if case.request.mode != "bench":
@@ -87,7 +94,8 @@ def _groups(case: Case, name: str | None) -> tuple[tuple[str, ...], Notes]:
     gids = tuple(dict.fromkeys(str(gid) for gid in (gpus.kfd_gid, *gpus.render_gids) if gid is not None))
     return gids, Notes.of(
         None if gids else Warn("groups-unknown", f"{case.facts.name} does not tell which groups own /dev/kfd and the render nodes; none is added"),
-        Warn("rootless-groups", f"docker on {case.facts.name} runs rootless and maps groups away: the container may not reach the GPUs") if facts.rootless else None)
+        Warn("rootless-groups", f"docker on {case.facts.name} runs rootless and maps groups away: the container may not reach the GPUs")
+        if facts.rootless else None)
 
 
 def _isolation(case: Case, view: Container) -> Warn | None:

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from planning.errors import Notes, Warn
+from planning.families.base import Case
 from planning.families.instinct.flags import Flags, number
 from planning.families.instinct.identity import Same
 from planning.families.instinct.layers import Composed
@@ -15,6 +16,7 @@ from planning.families.instinct.model import Wanted
 from planning.fit import Capacity, Weights, capacity, weights_per_rank
 from planning.plan import Engine
 from planning.resolve.manifest import ModelSupport
+from planning.units import GIB
 
 NOT_MODELLED = "unknown-architecture"
 
@@ -39,9 +41,12 @@ class Measure:
     notes: Notes = Notes()
 
 
-def measured(model: Wanted, engine: Engine, support: ModelSupport, composed: Composed, tp: int, card_bytes: int) -> Measure:
-    """The measure of `tp` ranks on cards of `card_bytes`."""
+def measured(case: Case, model: Wanted, engine: Engine, support: ModelSupport, composed: Composed, tp: int, card_bytes: int) -> Measure:
+    """The measure of `tp` ranks on cards of `card_bytes`. `weightGib` stands in where the weights cannot be found out."""
     flags, manifest, version = composed.flags, model.manifest, engine.vllm_version
+    given = None if case.request.weight_gib is None else int(case.request.weight_gib * GIB / tp)
+    if manifest.config is None:
+        return Measure(given, lambda kv_cache_bytes, max_model_len: Cache(None, None, None, None))
     dtype = support.dtype or _text(flags, "--dtype")
     config, tensors = Same(manifest.config), Same(manifest.tensors)
     weights = _weights(config, tensors, tensor_parallel_size=tp, vllm_version=version, dtype=dtype)
@@ -54,10 +59,11 @@ def measured(model: Wanted, engine: Engine, support: ModelSupport, composed: Com
             enable_prefix_caching=_switch(flags, "--enable-prefix-caching"), async_scheduling=_switch(flags, "--async-scheduling"),
             state_dtype=_text(flags, "--mamba-ssm-cache-dtype"), speculative_tokens=_speculative(flags))
         unknown = [refusal for refusal in got.refusals if refusal.code == NOT_MODELLED]
-        notes = Notes(tuple(r for r in got.refusals if r not in unknown), (), got.warnings + tuple(
-            Warn("cache-not-modelled", f"{r.what} ({r.found}): the plan checks the weights and what is left; vLLM checks the context when it starts") for r in unknown))
+        left_open = tuple(Warn("cache-not-modelled", f"{r.what} ({r.found}): the plan checks the weights and what is left; vLLM checks the context "
+                               "when it starts") for r in unknown)
+        notes = Notes(tuple(r for r in got.refusals if r not in unknown), (), got.warnings + left_open)
         return Cache(got.one_request_bytes, got.estimated_max_model_len, got.kv_cache_tokens, got.max_concurrency, notes)
-    return Measure(weights.bytes_per_rank, cache, Notes(warnings=weights.warnings))
+    return Measure(given if weights.bytes_per_rank is None else weights.bytes_per_rank, cache, Notes(warnings=weights.warnings))
 
 
 @lru_cache(maxsize=4096)

@@ -49,7 +49,8 @@ def wanted(case: Case) -> tuple[Wanted, Notes]:
     known = tuple(match.record.get("variants", {}))
     if variant not in known:
         return Wanted(match, case.manifest, _precision(case.manifest, match)), features + Notes.of(Refusal(
-            "bad-value", f"endpoint {case.name}: variant", variant, f"a variant of the recipe: {', '.join(known) or f'{match.source} has none'}", "correct or remove variant"))
+            "bad-value", f"endpoint {case.name}: variant", variant,
+            f"a variant of the recipe: {', '.join(known) or f'{match.source} has none'}", "correct or remove variant"))
     chosen = with_variant(match, variant)
     if chosen.model.lower() in (case.manifest.id.lower(), match.model.lower()):
         return Wanted(chosen, case.manifest, _precision(case.manifest, chosen)), features + _on_this_gpu(case, chosen)
@@ -107,8 +108,9 @@ def _on_this_gpu(case: Case, match: Match) -> Notes:
         return Notes.of(Refusal("precision-unsupported", f"{what} is made for NVIDIA GPUs{differ}", f"{variant['precision']} on {gpu.gfx}",
                                 _native(gpu.gfx), _alternative(match, gpu.gfx)))
     listed = not supported or hardware in supported
-    return Notes.of(None if listed else Warn("variant-untested", f"{what}: the recipe lists it for {', '.join(s.upper() for s in supported if s.startswith('mi'))}, "
-                                                                 f"not for {(hardware or 'this GPU').upper()}"))
+    ours = ", ".join(name.upper() for name in supported if name.startswith("mi"))
+    return Notes.of(None if listed else Warn(
+        "variant-untested", f"{what}: the recipe lists it for {ours}, not for {(hardware or 'this GPU').upper()}"))
 
 
 def _native(gfx: str | None) -> str:
@@ -163,4 +165,5 @@ def consents(case: Case, model: Wanted) -> Notes:
     given, commit = case.request.trust_remote_code, (case.manifest.revision or "unknown")[:12]
     why = f"{match.source} runs code from the repository of {match.model} (commit {commit})"
     return Notes.of(Consent("trustRemoteCode", why, given), None if given else Refusal(
-        "needs-consent", why, "trustRemoteCode is not set", "your consent to run that code on the host", "read the code at that commit, then set trustRemoteCode: true"))
+        "needs-consent", why, "trustRemoteCode is not set", "your consent to run that code on the host",
+        "read the code at that commit, then set trustRemoteCode: true"))

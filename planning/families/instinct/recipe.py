@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from planning.catalog import load_json
@@ -81,7 +81,7 @@ def _own_variant(record: Record, model: str) -> str | None:
     return "default" if "default" in same else next(iter(same), None)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _index(kind: str) -> Mapping[str, Any]:
     """Lower-case model id -> record (models), (record, variant) (variants), or id without its suffix -> record (bases)."""
     if kind == "models":

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date
-from typing import Any, Union
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from planning.families.instinct.flags import parse
 
 HARDWARE = ("amd", "mi300x", "mi325x", "mi350x", "mi355x", "mi300a")   # recipes' words for what may be an Instinct
-Scalar = Union[str, int, float, bool]
+Scalar = str | int | float | bool
 
 
 class _Read(BaseModel):

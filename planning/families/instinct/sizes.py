@@ -53,14 +53,15 @@ def asked(case: Case, model: Wanted, composed: Composed, count: int) -> tuple[tu
     size = request.tensor_parallel_size or (len(gpus) if gpus else None)
     if size is None:
         sizes = allowed(model, composed, count)
-        return sizes, None if sizes or not count else _bad(case, f"{count} GPUs", f"a host with {model.match.record.get('min_tp', 1)} GPUs that suit the model's heads",
-                                                            "choose a larger host or another model")
+        return sizes, None if sizes or not count else _bad(
+            case, f"{count} GPUs", f"{model.match.record.get('min_tp', 1)} or more that suit the model's heads", "choose a larger host or another model")
     if gpus and size != len(gpus):
-        return (), _bad(case, f"tensorParallelSize {size}, {len(gpus)} gpus", "as many gpus as ranks", f"name {size} gpus, or set tensorParallelSize: {len(gpus)}")
+        return (), _bad(case, f"tensorParallelSize {size}, {len(gpus)} gpus", "as many gpus as ranks",
+                        f"name {size} gpus, or set tensorParallelSize: {len(gpus)}")
     reason = why_not(model.manifest.config or {}, composed, size)
     least = model.match.record.get("min_tp", 1)
     if size & (size - 1) or reason or size < least or size > count:
-        good = [tp for tp in allowed(model, composed, count)]
+        good = list(allowed(model, composed, count))
         found = reason or (f"{count} GPUs" if size > count else f"{size}")
         return (), _bad(case, found, f"one of {good}" if good else "a size that the model allows",
                         f"set tensorParallelSize: {good[-1]}" if good else "choose another model or host")

@@ -10,8 +10,8 @@ from planning.plan import Engine
 from planning.resolve.manifest import ModelSupport
 from planning.units import gib
 
-HOW = {"native": "native on {gfx}", "converted": "OCP checkpoint, converted to the FNUZ of {gfx} at load", "emulated": "computed in bf16 on {gfx}, weights stay packed",
-       "unsupported": "does not load on {gfx}", "unlisted": "not in AMD's table for {gfx}"}
+HOW = {"native": "native on {gfx}", "converted": "OCP checkpoint, converted to the FNUZ of {gfx} at load",
+       "emulated": "computed in bf16 on {gfx}, weights stay packed", "unsupported": "does not load on {gfx}", "unlisted": "not in AMD's table for {gfx}"}
 
 
 def summary(case: Case, engine: Engine | None, support: ModelSupport | None, choice: Choice | None) -> tuple[tuple[str, str], ...]:

@@ -1,6 +1,8 @@
 """Synthetic Instinct hosts for the planning tests: facts as a healthy machine would give them, GPUs on two NUMA nodes, all VRAM free."""
 from __future__ import annotations
 
+from dataclasses import replace
+
 from planning.detect.facts import Cpu, GpuDevice, Gpus, HostFacts, HostSurvey, Memory, Runtime, Storage
 
 GIB = 1 << 30
@@ -13,23 +15,24 @@ KINDS = {
 
 def device(kind: str, index: int, count: int, **changes) -> GpuDevice:
     name, gfx, pci_id, vram = KINDS[kind]
-    facts = dict(index=index, market_name=name, gfx=gfx, device_id=pci_id, vram_bytes=vram * GIB, compute_partition="SPX", memory_partition="NPS1",
-                 virtual_function=False, instinct=True, pci=f"0000:{index + 1:02x}:00.0", hip_index=index, numa_node=2 * index // count if count > 1 else 0,
-                 render_node=f"/dev/dri/renderD{128 + 8 * index}")
-    return GpuDevice(**{**facts, **changes})
+    facts = GpuDevice(index=index, market_name=name, gfx=gfx, device_id=pci_id, vram_bytes=vram * GIB, compute_partition="SPX", memory_partition="NPS1",
+                      virtual_function=False, instinct=True, pci=f"0000:{index + 1:02x}:00.0", hip_index=index,
+                      numa_node=2 * index // count if count > 1 else 0, render_node=f"/dev/dri/renderD{128 + 8 * index}")
+    return replace(facts, **changes)
 
 
 def host(kind: str = "mi300x", count: int = 8, devices: tuple[GpuDevice, ...] | None = None, **gpus) -> HostFacts:
     """A host with `count` GPUs of one kind; `gpus` changes fields of `Gpus`."""
     found = tuple(device(kind, i, count) for i in range(count)) if devices is None else devices
-    facts = dict(count=len(found), state="ok", rocm_version="7.2.0", driver_version="6.16.6", devices=found, kfd_gid=109, render_gids=(109, 44), numa_balancing=False)
+    facts = Gpus(count=len(found), state="ok", rocm_version="7.2.0", driver_version="6.16.6", devices=found, kfd_gid=109, render_gids=(109, 44),
+                 numa_balancing=False)
+    docker = Runtime(reachable=True, server_version="27.5.1", rootless=False, is_podman=False, cgroup_version=2)
+    storage = Storage(home="/home/ops", hf_cache="/home/ops/.cache/huggingface", hf_cache_exists=True, hf_cache_writable=True, hf_cache_fstype="ext4")
     return HostFacts(name=f"{kind}-{count}", cpu=Cpu(is_epyc=True, generation="Genoa", sockets=2), memory=Memory(total_bytes=1536 * GIB),
-                     gpus=Gpus(**{**facts, **gpus}), docker=Runtime(reachable=True, server_version="27.5.1", rootless=False, is_podman=False, cgroup_version=2),
-                     storage=Storage(home="/home/ops", hf_cache="/home/ops/.cache/huggingface", hf_cache_exists=True, hf_cache_writable=True, hf_cache_fstype="ext4"),
-                     uid=1000, user="ops", ssh_address="192.0.2.10")
+                     gpus=replace(facts, **gpus), docker=docker, storage=storage, uid=1000, user="ops", ssh_address="192.0.2.10")
 
 
 def survey(facts: HostFacts, used_gib: dict[int, int] | None = None, **changes) -> HostSurvey:
     """Nothing runs; `used_gib` says how much VRAM strangers hold on a GPU."""
     free = {gpu.index: (gpu.vram_bytes or 0) - (used_gib or {}).get(gpu.index, 0) * GIB for gpu in facts.gpus.devices}
-    return HostSurvey(**{**dict(used_ports=(22,), vram_free_bytes=free), **changes})
+    return replace(HostSurvey(used_ports=(22,), vram_free_bytes=free), **changes)
