@@ -8,7 +8,7 @@ from typing import Any
 
 from planning.detect.amd_smi_json import parse_json
 from planning.detect.amd_smi_table import parse_monitor, parse_table
-from planning.detect.listing import (Listing, compute_partition, device_id, device_id_in_uuid, gfx_name, memory_partition, pci_address, size_bytes, version)
+from planning.detect.listing import Listing, compute_partition, device_id, device_id_in_uuid, gfx_name, memory_partition, pci_address, size_bytes, version
 from planning.detect.text import clean, is_cut, known, lines, number
 
 
@@ -35,7 +35,8 @@ _TEXT_FIELDS = {
     ("PARTITION", "MEMORY_PARTITION"): ("memory_partition", memory_partition),
     ("MEMORY_PARTITION", "CURRENT"): ("memory_partition", memory_partition),
     ("ACCELERATOR_PARTITION", "TYPE"): ("compute_partition", compute_partition),
-    ("ASIC", "NUM_COMPUTE_UNITS"): ("compute_units", number), ("NUMA", "NODE"): ("numa_node", number), ("", "NODE_ID"): ("kfd_node", number), ("", "HIP_ID"): ("hip_index", number),
+    ("ASIC", "NUM_COMPUTE_UNITS"): ("compute_units", number),
+    ("NUMA", "NODE"): ("numa_node", number), ("", "NODE_ID"): ("kfd_node", number), ("", "HIP_ID"): ("hip_index", number),
     ("MEM_USAGE", "TOTAL_VRAM"): ("vram_bytes", size_bytes), ("MEM_USAGE", "USED_VRAM"): ("vram_used", size_bytes),
 }
 

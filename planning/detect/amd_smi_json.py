@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from planning.detect.jsonstream import decode
-from planning.detect.listing import (Listing, compute_partition, device_id, device_id_in_uuid, gfx_name, memory_partition, pci_address, size_bytes, version)
+from planning.detect.listing import Listing, compute_partition, device_id, device_id_in_uuid, gfx_name, memory_partition, pci_address, size_bytes, version
 from planning.detect.text import known, number
 
 PATHS: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (

@@ -38,7 +38,7 @@ def table(facts: HostFacts, survey: HostSurvey) -> str:
     rows += [f"  GPU {device['index']}: " + ", ".join(f"{key} {_word(key, value)}" for key, value in device.items() if value is not None and key != "index")
              for device in shown["gpus"]["devices"]]
     for name, runtime in shown["runtimes"].items():
-        rows.append(f"  {name}: " + ", ".join(f"{key} {_word(key, value)}" for key, value in runtime.items() if value is not None) or "unknown")
+        rows.append(f"  {name}: " + ", ".join(f"{key} {_word(key, value)}" for key, value in runtime.items() if value is not None))
     rows += [f"  warning [{note['code']}] {note['message']}" for note in shown["warnings"]]
     return "\n".join(rows)
 
@@ -48,4 +48,6 @@ def _word(key: str, value: Any) -> str:
         return "unknown"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, list):
+        return " ".join(str(item) for item in value) or "none"
     return size(value) if key.endswith("_bytes") else str(value)

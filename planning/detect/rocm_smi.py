@@ -10,7 +10,7 @@ from typing import Any
 
 from planning.detect import tables
 from planning.detect.jsonstream import decode
-from planning.detect.listing import (Listing, compute_partition, device_id, gfx_name, memory_partition, pci_address, version)
+from planning.detect.listing import Listing, compute_partition, device_id, gfx_name, memory_partition, pci_address, version
 from planning.detect.text import clean, known, lines, number
 
 _LABELLED = re.compile(r"GPU\[(\d{1,4})\]\s*:\s*(.+?):\s*(.*?)\s*$")
@@ -66,9 +66,7 @@ def _put(listing: Listing, index: int, label: str, value: str) -> None:
     """Notes one labelled value; labels changed case and wording over the years."""
     name = label.strip().lower()
     listing.devices.setdefault(index, {})
-    if name in {"gpu id", "device id"}:
-        listing.put(index, "device_id", device_id(value))
-    elif name == "card model" and tables.gpu(device_id(value)):
+    if name in {"gpu id", "device id"} or name == "card model" and tables.gpu(device_id(value)):
         listing.put(index, "device_id", device_id(value))
     elif name in {"card series", "device name"}:
         listing.put(index, "market_name", known(value) if device_id(value) is None else None)
