@@ -11,6 +11,7 @@ import pwd
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 from . import profile_files
@@ -98,9 +99,10 @@ class Namespace:
         if self._memory:
             binds.append((profile / "proc/meminfo", "/proc/meminfo"))
         lines = [f"hostname {self.name}", f"mkdir -p {PODMAN_STORE}"]
-        if cache.is_relative_to(self.home) and cache.exists():
-            inner = folder / "home" / cache.relative_to(self.home)
-            lines += [f"mkdir -p {shlex.quote(str(inner))}", f"mount --bind {shlex.quote(str(cache))} {shlex.quote(str(inner))}"]
+        for kept in (cache, Path(sys.base_prefix)):  # a Python below the home directory is the one of our .venv
+            if kept.is_relative_to(self.home) and kept.exists():
+                inner = folder / "home" / kept.relative_to(self.home)
+                lines += [f"mkdir -p {shlex.quote(str(inner))}", f"mount --bind {shlex.quote(str(kept))} {shlex.quote(str(inner))}"]
         lines += [f"mkdir -p {folder}/run/sshd {folder}/run/amd-vllm-profile {folder}/run/lock", f"cp {profile}/lscpu* {folder}/run/amd-vllm-profile/"]
         lines += [f"mount --bind {source} {target}" for source, target in binds]
         lines += [f"mount --rbind {folder}/home {self.home}", f"mount --bind {folder}/run /run", "touch /run/namespace-ready",
