@@ -41,7 +41,7 @@ def node_memory(facts: HostFacts) -> Mapping[int, int | None]:
     """Bytes of each NUMA node; on a host with one node, MemTotal stands in where the node's size is not told."""
     sizes = {node.node: node.memory_bytes for node in facts.cpu.nodes} or {row.node or 0: None for row in facts.cpu.topology}
     if len(sizes) == 1 and None in sizes.values():
-        return {node: facts.memory.total_bytes for node in sizes}
+        return dict.fromkeys(sizes, facts.memory.total_bytes)
     return sizes
 
 

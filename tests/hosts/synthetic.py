@@ -124,7 +124,8 @@ def numactl(m: Machine) -> str:
         lines += [f"node {node} cpus: {' '.join(map(str, cpus(m, node)))}", f"node {node} size: {m.node_gib[node] * 1024} MB",
                   f"node {node} free: {max(0, m.node_gib[node] * 1024 - 3072)} MB"]
     lines += ["node distances:", "node " + " ".join(f"{node:>3}" for node in nodes)]
-    lines += [f"{a:>3}: " + " ".join(f"{10 if a == b else 12 if a * m.sockets // len(nodes) == b * m.sockets // len(nodes) else 32:>3}" for b in nodes) for a in nodes]
+    socket = {node: node * m.sockets // len(nodes) for node in nodes}
+    lines += [f"{a:>3}: " + " ".join(f"{10 if a == b else 12 if socket[a] == socket[b] else 32:>3}" for b in nodes) for a in nodes]
     return "\n".join(lines) + "\n"
 
 

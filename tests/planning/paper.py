@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +19,13 @@ MODELS = TESTS / "models"
 MODEL, COMMIT = "Qwen/Qwen3-0.6B", "c1899de289a04d12100db370d81485cdf75e47ca"
 
 
-@lru_cache(maxsize=None)
+@cache
 def host(name: str) -> tuple[HostFacts, HostSurvey]:
     """Facts and survey of tests/hosts/<name>."""
     return read_host(name, load_recording(TESTS / "hosts" / name))
 
 
-@lru_cache(maxsize=None)
+@cache
 def model(name: str = MODEL) -> ModelManifest:
     """A recorded model, at a pinned commit."""
     return replace(load_model_dir(MODELS / name.replace("/", "__"), name), revision=COMMIT)

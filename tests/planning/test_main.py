@@ -39,7 +39,7 @@ def test_a_table_for_people(capsys):
 
 
 @pytest.mark.parametrize("word", ["nope=1", "maxModelLen=abc", "maxModelLen=true", "maxModelLen=-1", "maxModelLen=1e3", "port=70000", "kind=epyc", "model=x",
-                                  "host=x", "noequals", "=1", "dtype=int8", "gpus=[0]", "env=[1]", "env={\"A\": 1}", "cores=0", "port=null=3", "extraArgs=\"x\"",
+                                  "host=x", "noequals", "=1", "dtype=int8", "gpus=[0]", "env=[1]", "env={\"A\": 1}", "cores=0", "port=null=3", "extraArgs=7",
                                   "acceptStockVllm=yes", "kvCacheGib=1.5", "socket=NaN", "maxModelLen=" + "9" * 40])
 def test_bad_keys_and_values_are_one_refusal(capsys, word):
     status, out, err = answer(capsys, [*PLAN, "--json", "--set", word])

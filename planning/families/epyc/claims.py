@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from planning.families.base import Choice, Claims
-from planning.plan import MemoryReport, Placement
+from planning.plan import MemoryReport
 from planning.units import parse_cpu_list
 
 HEADROOM = "headroom"

@@ -76,7 +76,8 @@ def fit(case: Case, engine: Engine, support: ModelSupport, spot: Spot, max_model
     kv = wanted if case.request.kv_cache_gib else _shrunk(take, max(wanted, needed), needed, available)
     measure = take(kv)
     report = _report(case, spot, measure, available, kv, max_model_len)
-    return Fit(report, kv, Notes(warnings=measure.capacity.warnings) + Notes.of(_too_much(case, spot, report), _too_few(case, spot, kv, needed, measure, max_model_len)))
+    said = Notes(warnings=measure.capacity.warnings)
+    return Fit(report, kv, said + Notes.of(_too_much(case, spot, report), _too_few(case, spot, kv, needed, measure, max_model_len)))
 
 
 def _needed_gib(take: Callable[[int], Measure], concurrency: int) -> int:

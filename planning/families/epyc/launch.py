@@ -28,7 +28,7 @@ def launch(case: Case, engine: Engine, support: ModelSupport, choice: Choice, po
     pinned, pinning = cpuset_works(case, runtime)
     place = choice.placement if pinned and runtime != "host" else Placement()
     flags = _bench(case, choice, support) if case.request.mode == "bench" else _serve(case, choice, support, port, address)
-    ours, environment = {word: "plan" for word in options(flags)}, _environment(case, choice)
+    ours, environment = dict.fromkeys(options(flags), "plan"), _environment(case, choice)
     notes = (runtimes + mounted + pinning + check_extra(case.name, case.request.extra_args, ours)
              + check_env(case.name, case.request.env, load_toml("epyc.toml")["environment"]["refused"], environment) + _values(case, engine))
     entrypoint, command = _words(case, engine, choice, runtime, flags)
@@ -42,8 +42,8 @@ def launch(case: Case, engine: Engine, support: ModelSupport, choice: Choice, po
         network="host" if container else None, memory_bytes=_limit(case, choice) if container else None,
         restart="no" if case.request.mode == "bench" else "unless-stopped", stop_seconds=case.request.drain_seconds,
         log_options=LOG_OPTIONS if container else {}, cpuset_cpus=place.cpuset_cpus, cpuset_mems=place.cpuset_mems,
-        flags_from={**ours, **{name: "plan" for name in environment}, **{name: "env" for name in case.request.env},
-                    **{name: "extraArgs" for name in options(case.request.extra_args)}})
+        flags_from={**ours, **dict.fromkeys(environment, "plan"), **dict.fromkeys(case.request.env, "env"),
+                    **dict.fromkeys(options(case.request.extra_args), "extraArgs")})
     return spec, notes
 
 

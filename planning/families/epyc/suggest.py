@@ -30,7 +30,7 @@ def _consents(notes: Notes) -> tuple[Mapping[str, Any], ...]:
     if {"acceptUnverified", "acceptStockVllm"} <= set(missing):
         rest = {key: True for key in missing if key not in ("acceptUnverified", "acceptStockVllm")}
         return ({**rest, "acceptUnverified": True}, {**rest, "acceptStockVllm": True})
-    return ({key: True for key in missing},)
+    return (dict.fromkeys(missing, True),)
 
 
 def _changes(case: Case, notes: Notes) -> Iterable[tuple[Mapping[str, Any], str]]:

@@ -44,7 +44,8 @@ def _cpu(choice: Choice | None) -> str:
         return "none"
     place, memory = choice.placement, choice.memory
     socket = "several sockets" if place.socket is None else f"socket {place.socket}"
-    return f"{socket} ({place.reason}), bind {place.omp_threads_bind}, KV {gib(memory.kv_cache_bytes) if memory else 'unknown'}, memory nodes {place.cpuset_mems}"
+    space = gib(memory.kv_cache_bytes) if memory else "unknown"
+    return f"{socket} ({place.reason}), bind {place.omp_threads_bind}, KV {space}, memory nodes {place.cpuset_mems}"
 
 
 def _hardware(case: Case) -> str:

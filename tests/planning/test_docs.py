@@ -1,0 +1,53 @@
+"""Pages that must say what the code says: schemas, the configuration table, all codes, and the tests that docs/epyc.md names."""
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+
+from tests.planning.paper import TESTS
+
+ROOT = TESTS.parent
+SAYS = {"Refusal", "Warn", "warn", "_warn"}
+CODE = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*\Z")
+
+
+def test_schemas_and_configuration_table_are_current():
+    run = subprocess.run([sys.executable, "tools/sync-schema", "--check"], cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+
+
+def codes_in_code() -> Iterator[tuple[str, str]]:
+    """(code, file) for every refusal and warning that is made with a constant code, in code and in data."""
+    for package in ("planning", "providers", "components"):
+        for file in sorted((ROOT / package).rglob("*.py")):
+            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+                called = getattr(getattr(node, "func", None), "id", None) or getattr(getattr(node, "func", None), "attr", None)
+                if called in SAYS and node.args and isinstance(node.args[0], ast.Constant) and CODE.match(str(node.args[0].value)):
+                    yield node.args[0].value, str(file.relative_to(ROOT))
+    for file in sorted((ROOT / "data").glob("*.toml")):
+        for code in re.findall(r'^code = "([a-z0-9-]+)"', file.read_text(encoding="utf-8"), re.M):
+            yield code, str(file.relative_to(ROOT))
+
+
+def test_every_code_is_explained():
+    explained = set(re.findall(r"^\| `([a-z0-9-]+)` \|", (ROOT / "docs/errors.md").read_text(encoding="utf-8"), re.M))
+    missing = {code: file for code, file in codes_in_code() if code not in explained}
+    assert not missing, f"add a row to docs/errors.md for each of {missing}"
+
+
+def test_codes_that_the_contract_names_are_explained():
+    page = (ROOT / "docs/errors.md").read_text(encoding="utf-8")
+    for code in ("not-epyc needs-consent memory architecture-unsupported not-generative no-chat-template gated blacklisted vllm-too-old "
+                 "precision-unsupported no-gpu gfx-unsupported no-runtime no-access port-taken no-cores metadata-missing unknown-fact bad-value").split():
+        assert f"| `{code}` |" in page
+
+
+def test_tests_that_the_epyc_table_names_exist():
+    page = (ROOT / "docs/epyc.md").read_text(encoding="utf-8")
+    short = {name: ROOT / f"tests/planning/families/epyc/test_{name}.py" for name in ("gates", "placing", "launching", "fitting")}
+    short.update({name: ROOT / f"tests/planning/test_{name}.py" for name in ("pipeline", "launch", "handoff", "main")})
+    for name, test in re.findall(r"\b(\w+)::(test_\w+)", page):
+        assert f"def {test}(" in short[name].read_text(encoding="utf-8"), f"{name}::{test}"
