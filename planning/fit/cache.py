@@ -5,7 +5,7 @@ vllm/model_executor/layers/attention (get_kv_cache_spec), vllm/platforms/cpu.py 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from planning.catalog import load_toml
 from planning.fit.layer_kinds import Attention, Latent, Layer, Recurrent, kv_heads_per_rank
@@ -103,7 +103,9 @@ def latent_specs(latent: Latent, block: int, settings: CacheSettings) -> list[Sp
 
 
 def sliding_block(block: int, settings: CacheSettings) -> int:
-    """Sliding layers choose their own block: the kernel's smallest, or the largest multiple of it within the primary block."""
+    """Sliding layers choose their own block: the primary one, the kernel's smallest, or the largest multiple of it within the primary one."""
+    if settings.rules.sliding_block == "block":
+        return block
     kernel = settings.rules.cpu_kernel_block if settings.device == "cpu" else load_toml("vllm-capacity.toml")["block"]["rocm"]
     return kernel if settings.rules.sliding_block == "kernel" else max(kernel, block // kernel * kernel)
 
@@ -133,7 +135,3 @@ def aligned_block(block: int, state: int, attention: Attention | Latent, setting
     block = max(block, step * ceil_div(state, step * token))
     return block, block * token
 
-
-def widest(attention: Attention) -> Attention:
-    """The same attention without its window, as ModelConfig sees the head size."""
-    return replace(attention, window=None, chunk=None)

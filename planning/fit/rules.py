@@ -29,12 +29,10 @@ class Rules:
     in_flight_batches: bool
     null_block_reserved: bool
     pad_unaligned_pages: bool
-    merge_compatible_groups: bool
     hybrid_prefix_caching: bool
     mamba_all_mode: bool
     mamba2_checkpoint_slots: int
     align_hybrid_on_cpu: bool
-    tokens_from_concurrency: bool
     warnings: tuple[Warn, ...] = field(default=(), compare=False)
 
 

@@ -16,8 +16,8 @@ from planning.fit.cache import DTYPE_BYTES
 from planning.fit.checkpoint import bytes_from_headers
 from planning.fit.config_view import View, open_config, text_view
 from planning.fit.decoder import decoder_layers
-from planning.fit.layer_kinds import share
-from planning.fit.quantized import packed_bytes
+from planning.fit.layer_kinds import Experts, share
+from planning.fit.quantized import Parts, packed_bytes
 from planning.fit.serving_defaults import model_dtype
 from planning.fit.towers import tower_params
 
@@ -26,23 +26,11 @@ VOCAB_PADDING = 64
 
 @dataclass(frozen=True)
 class Weights:
-    """`source`: headers (exact), index (exact in total, split as the config says), config (computed layer by layer), or none."""
+    """`source`: where the manifest's total comes from (exact in total, split as the config says), "config" (computed layer by layer), "none"."""
 
     bytes_per_rank: int | None
     source: str
     warnings: tuple[Warn, ...] = ()
-
-
-@dataclass(frozen=True)
-class Parts:
-    """Parameters of one rank: `packed` are the matrices that quantisation packs, `plain` stay in 16 bit."""
-
-    packed: int
-    plain: int
-
-    @property
-    def total(self) -> int:
-        return self.packed + self.plain
 
 
 def weights_per_rank(config: Mapping[str, Any], *, tensor_parallel_size: int = 1, vllm_version: str = "0.25.1", device: str = "cpu",
@@ -63,8 +51,11 @@ def weights_per_rank(config: Mapping[str, Any], *, tensor_parallel_size: int = 1
     quant = None if quantization == "none" else config.get("quantization_config") or config.get("compression_config")
     if not isinstance(quant, Mapping):
         return Weights(rank.total * element, "config")
-    return Weights(packed_bytes(quant, rank.packed, rank.plain, element), "config", (Warn(
-        "weights-estimated", "the size of quantised weights was computed from the config; read the checkpoint's headers for the exact size"),))
+    packed = packed_bytes(quant, rank, element)
+    if packed is None:
+        return Weights(None, "none", (Warn("weights-unknown", "the config does not tell how many bits the quantised weights have"),))
+    return Weights(packed, "config", (Warn(
+        "weights-estimated", "the size of quantised weights was computed from the config; the checkpoint's headers would give the exact size"),))
 
 
 def split_total(total: int, alone: Parts | None, rank: Parts | None, tp: int, source: str) -> Weights:
@@ -83,10 +74,12 @@ def parts(root: View, tp: int) -> Parts | None:
     hidden = text.number("hidden_size")
     if not layers or not hidden:
         return None
-    packed = sum(layer.params(tp) for layer in layers)
-    towers = tower_params(root, text, tp)
+    mixers = sum(mixer.params(tp) for layer in layers for mixer in layer.mixers)
+    experts = sum(mlp.params(tp) for layer in layers for mlp in layer.mlps if isinstance(mlp, Experts))
+    others = sum(layer.params(tp) for layer in layers) - mixers - experts
     norms = (2 * len(layers) + 1) * hidden
-    return Parts(packed, embeddings(root, text, tp) + extra_tables(text, len(layers), tp) + norms + towers)
+    plain = embeddings(root, text, tp) + extra_tables(text, len(layers), tp) + norms + tower_params(root, text, tp)
+    return Parts(mixers, others, experts, plain, len(layers))
 
 
 def embeddings(root: View, text: View, tp: int) -> int:
