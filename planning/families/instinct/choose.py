@@ -15,7 +15,8 @@ from planning.families.instinct.fit import Fit, budget, fit
 from planning.families.instinct.gpus import before, instincts, is_free, sets
 from planning.families.instinct.layers import Composed
 from planning.families.instinct.measure import measured
-from planning.families.instinct.model import Wanted, bits, usable_variants, wanted
+from planning.families.instinct.model import Wanted, wanted
+from planning.families.instinct.precision import alternatives, bits
 from planning.families.instinct.settings import settings
 from planning.families.instinct.sizes import asked
 from planning.plan import Engine, Placement
@@ -130,16 +131,19 @@ def _too_much(case: Case, model: Wanted, best: Attempt, gpus: tuple[GpuDevice, .
 
 
 def _advice(case: Case, model: Wanted, best: Attempt) -> str:
-    """Alternatives in the procedure's order: variants of the recipe (its provider's, then others, AMD's), AMD's Quark models, another host."""
-    smaller = [name for name in usable_variants(model.match, best.gpus[0].gfx)
-               if bits(model.match.record["variants"][name]["precision"]) < bits(model.precision) and name != model.match.variant]
-    lines = [f"variant: {name} ({model.match.variant_model(name)})" for name in smaller]
-    lines += [f"model: {row['model']}" for row in load_toml("instinct.toml")["quark"] if row["of"] == model.match.record["model"]]
-    shorter = ["a lower maxModelLen"] if case.request.max_model_len else []
-    return "set " + " or ".join([*lines, *shorter]) if lines or shorter else "choose a smaller or quantised model (model: …), or a host with more or larger GPUs"
+    """Quantised alternatives that would fit by their estimated size, and the configuration line that takes each."""
+    report, data = best.fit.report, load_toml("instinct.toml")["memory"]
+    room = report.available_bytes - (data["reserve_gib"] + data["tight_gib"]) * GIB
+
+    def would_fit(precision: str) -> bool:
+        return bits(precision) < bits(model.precision) and (report.weights_bytes_per_rank or 0) * bits(precision) / bits(model.precision) <= room
+    lines = [line for line, precision in alternatives(model.match, best.gpus[0].gfx) if would_fit(precision)]
+    lines += ["a lower maxModelLen"] if case.request.max_model_len else []
+    return "set " + " or ".join(lines) if lines else "choose a smaller or quantised model (model: …), or a host with more or larger GPUs"
 
 
 def _taken(case: Case, gpus: tuple[GpuDevice, ...], sizes: tuple[int, ...]) -> Refusal:
     held = [gpu.index for gpu in gpus if gpu.index in case.claims.gpus]
-    return Refusal("no-gpu", f"{case.facts.name} has not enough free GPUs for {case.name}", f"GPU {cpu_list(held) or 'none'} held by other endpoints, {len(gpus) - len(held)} left",
+    return Refusal("no-gpu", f"{case.facts.name} has not enough free GPUs for {case.name}",
+                   f"GPU {cpu_list(held) or 'none'} held by other endpoints, {len(gpus) - len(held)} left",
                    f"{sizes[0]} of one kind (gfx, VRAM, partition mode)", "use other gpus, a smaller tensorParallelSize, or another host")

@@ -5,17 +5,15 @@ manifest was not read, its size is estimated from the base model's, and a warnin
 """
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass
 
-from planning.catalog import load_json, load_toml
 from planning.errors import Consent, Notes, Refusal, Warn
 from planning.families.base import Case
 from planning.families.instinct.gpus import hardware_of, instincts
 from planning.families.instinct.identity import Same
+from planning.families.instinct.precision import estimate, native_words, precision_of, standing, variant_lines
 from planning.families.instinct.recipe import Match, find, with_variant
-from planning.resolve import hf_config, quantization
+from planning.resolve import hf_config
 from planning.resolve.manifest import ModelManifest
 
 
@@ -45,15 +43,15 @@ def wanted(case: Case) -> tuple[Wanted, Notes]:
     match, variant = find(served_model(case)), case.request.variant
     features = _features(case, match)
     if variant is None:
-        return Wanted(match, case.manifest, _precision(case.manifest, match)), features + _on_this_gpu(case, match)
+        return Wanted(match, case.manifest, precision_of(case.manifest, match)), features + _on_this_gpu(case, match)
     known = tuple(match.record.get("variants", {}))
     if variant not in known:
-        return Wanted(match, case.manifest, _precision(case.manifest, match)), features + Notes.of(Refusal(
+        return Wanted(match, case.manifest, precision_of(case.manifest, match)), features + Notes.of(Refusal(
             "bad-value", f"endpoint {case.name}: variant", variant,
             f"a variant of the recipe: {', '.join(known) or f'{match.source} has none'}", "correct or remove variant"))
     chosen = with_variant(match, variant)
     if chosen.model.lower() in (case.manifest.id.lower(), match.model.lower()):
-        return Wanted(chosen, case.manifest, _precision(case.manifest, chosen)), features + _on_this_gpu(case, chosen)
+        return Wanted(chosen, case.manifest, precision_of(case.manifest, chosen)), features + _on_this_gpu(case, chosen)
     guess = estimate(Same(case.manifest), chosen)
     return Wanted(chosen, guess, chosen.record["variants"][variant]["precision"], True), features + _on_this_gpu(case, chosen) + Notes.of(
         Warn("variant-estimated", f"variant {variant} is {chosen.model}, which was not read: its size is estimated from {case.manifest.id}"))
@@ -64,35 +62,6 @@ def _features(case: Case, match: Match) -> Notes:
     strange = [name for name in case.request.features or () if name not in known]
     return Notes.of(Refusal("bad-value", f"endpoint {case.name}: features", ", ".join(strange), f"features of {match.source}: {', '.join(known) or 'none'}",
                             "correct or remove them") if strange else None)
-
-
-def _precision(manifest: ModelManifest, match: Match) -> str:
-    """By the checkpoint itself, else by what the recipe says of it."""
-    return _stored(Same(manifest), match)
-
-
-@lru_cache(maxsize=1024)
-def _stored(document: Same, match: Match) -> str:
-    manifest: ModelManifest = document.value
-    stored = quantization.read(manifest.config or {}, manifest.weight_format)
-    if stored is not None:
-        return stored.format or stored.method
-    variant = match.record.get("variants", {}).get(match.variant, {})
-    if variant and (manifest.config is None or "--quantization" in variant.get("flags", {})):
-        return variant["precision"]
-    return {"float16": "fp16", "float32": "fp32"}.get(str((manifest.config or {}).get("torch_dtype") or (manifest.config or {}).get("dtype")), "bf16")
-
-
-def standing(gfx: str | None, precision: str) -> str:
-    """How a gfx computes in a precision: native, converted, emulated, unsupported, unlisted."""
-    data = load_toml("instinct.toml")["precision"].get(precision, {"word": precision})
-    listed = load_json("gpu-overrides.json")["gfx"].get(gfx, {}).get("precision", {})
-    for state in ("unsupported", "native", "emulated"):
-        if data["word"] in listed.get(state, ()):
-            return state
-    if data["word"] == "fp8":
-        return "native" if "fp8_ocp" in listed.get("native", ()) else "converted" if "fp8_fnuz" in listed.get("native", ()) else "unlisted"
-    return "unlisted"
 
 
 def _on_this_gpu(case: Case, match: Match) -> Notes:
@@ -106,53 +75,11 @@ def _on_this_gpu(case: Case, match: Match) -> Notes:
     if standing(gpu.gfx, variant["precision"]) == "unsupported" or foreign:
         differ = ", and AMD's texts differ on whether it loads" if standing(gpu.gfx, variant["precision"]) == "unsupported" else ""
         return Notes.of(Refusal("precision-unsupported", f"{what} is made for NVIDIA GPUs{differ}", f"{variant['precision']} on {gpu.gfx}",
-                                _native(gpu.gfx), _alternative(match, gpu.gfx)))
+                                native_words(gpu.gfx), variant_lines(match, gpu.gfx)))
     listed = not supported or hardware in supported
     ours = ", ".join(name.upper() for name in supported if name.startswith("mi"))
     return Notes.of(None if listed else Warn(
         "variant-untested", f"{what}: the recipe lists it for {ours}, not for {(hardware or 'this GPU').upper()}"))
-
-
-def _native(gfx: str | None) -> str:
-    listed = load_json("gpu-overrides.json")["gfx"].get(gfx, {}).get("precision", {})
-    return " or ".join((*listed.get("native", ("bf16", "fp16")), *(f"{name} (emulated)" for name in listed.get("emulated", ()))))
-
-
-def _alternative(match: Match, gfx: str | None) -> str:
-    lines = [f"variant: {name} ({match.variant_model(name)})" for name in usable_variants(match, gfx) if name != match.variant]
-    return f"set {' or '.join(lines)}" if lines else "choose the model in bf16 or fp8 (model: …)"
-
-
-@lru_cache(maxsize=1024)
-def usable_variants(match: Match, gfx: str | None) -> tuple[str, ...]:
-    """Variants that may run on a gfx, in the procedure's order: of the recipe's provider first, AMD's own last; smaller ones last within that."""
-    def rank(name: str) -> tuple:
-        owner = match.variant_model(name).split("/")[0].lower()
-        return (owner != match.record["model"].split("/")[0].lower()) + (owner == "amd"), -bits(variants[name]["precision"])
-    variants = match.record.get("variants", {})
-    good = [name for name, v in variants.items() if standing(gfx, v["precision"]) != "unsupported" and v.get("brand") != "NVIDIA"
-            and (not v.get("supported") or any(s.startswith("mi") for s in v["supported"]))]
-    return tuple(sorted(good, key=rank))
-
-
-def bits(precision: str) -> float:
-    """Bits of one weight as stored, scales included; 16 for a precision that the table does not have."""
-    return load_toml("instinct.toml")["precision"].get(precision, {}).get("bits", 16.0)
-
-
-@lru_cache(maxsize=1024)
-def estimate(base: Same, chosen: Match) -> ModelManifest:
-    """The base model's manifest as if it were stored in the variant's precision: bytes scaled by bits per weight."""
-    manifest: ModelManifest = base.value
-    target = chosen.record["variants"][chosen.variant]["precision"]
-    ratio = bits(target) / bits(_precision(manifest, find(manifest.id)))
-    size = manifest.weights_bytes or (manifest.tensors or {}).get("total_bytes") or (manifest.parameters or 0) * 2
-    scaled = int(size * ratio) or None
-    config = manifest.config and {key: value for key, value in manifest.config.items() if key not in ("quantization_config", "compression_config")}
-    if config is not None and target not in ("bf16", "fp16"):
-        config["quantization_config"] = load_toml("instinct.toml")["precision"].get(target, {}).get("config", {"quant_method": target})
-    tensors: Mapping | None = {"total_bytes": scaled, "dtypes": {}, "source": f"estimated from {manifest.id}"} if scaled else None
-    return replace(manifest, id=chosen.model, revision=None, config=config, weights_bytes=scaled, tensors=tensors, parameters=None, download_bytes=scaled)
 
 
 def consents(case: Case, model: Wanted) -> Notes:

@@ -74,6 +74,13 @@ def records() -> tuple[Record, ...]:
     return tuple(record for provider in load_json("recipes/index.json")["providers"] for record in load_json(f"recipes/{provider}.json"))
 
 
+@lru_cache(maxsize=1)
+def quantised() -> tuple[tuple[str, str], ...]:
+    """Quantised Hub models that recipes name as variants, with their precision."""
+    return tuple((variant["model"], variant["precision"]) for record in records() for variant in record["variants"].values()
+                 if "model" in variant and variant["precision"] not in ("bf16", "fp16"))
+
+
 def _own_variant(record: Record, model: str) -> str | None:
     """The variant whose weights are those of `model`: the default one if it is, else the first."""
     variants = record["variants"]

@@ -8,7 +8,8 @@ from planning.catalog import load_toml
 from planning.errors import Notes
 from planning.families.base import Case
 from planning.families.instinct.gpus import instincts
-from planning.families.instinct.model import bits, usable_variants, wanted
+from planning.families.instinct.model import wanted
+from planning.families.instinct.precision import bits, usable_variants
 
 HOPELESS = {"blacklisted", "metadata-missing", "unknown-fact", "no-access", "no-runtime"}    # no key of the configuration helps
 CONTEXTS = (131072, 65536, 32768, 16384, 8192, 4096, 2048)

@@ -5,7 +5,8 @@ from planning.families.base import Case, Choice
 from planning.families.instinct.gates import recipe_record
 from planning.families.instinct.gpus import instincts, kind_of
 from planning.families.instinct.health import weights_bytes
-from planning.families.instinct.model import Wanted, served_model, standing, wanted
+from planning.families.instinct.model import Wanted, served_model, wanted
+from planning.families.instinct.precision import standing
 from planning.plan import Engine
 from planning.resolve.manifest import ModelSupport
 from planning.units import gib
