@@ -65,7 +65,8 @@ def has_experts(view: View, layer: int, layers: int) -> bool:
         return layer % view.number("expert_layer_period", default=1) == view.number("expert_layer_offset")
     if view.get("mlp_only_layers") and layer in view.get("mlp_only_layers"):
         return False
-    if layer < view.number("first_k_dense_replace", "num_dense_layers"):
+    dense_first = load_toml("vllm-capacity.toml")["mlp"]["dense_first"].get(view.model_type, 0)
+    if layer < view.number("first_k_dense_replace", "num_dense_layers", default=dense_first):
         return False
     if "moe_layer_start_index" in view:
         last = view.number("moe_layer_end_index", default=layers - 1)

@@ -71,6 +71,8 @@ def _indexed(view: View, count: int) -> tuple[str, ...]:
     if "attn_layer_period" in view and "attn_layer_offset" in view:
         period, offset = view.number("attn_layer_period"), view.number("attn_layer_offset")
         return tuple("full" if i % period == offset else "mamba" for i in range(count))
+    if isinstance(view.get("hybrid_layer_ids"), list):
+        return tuple("hybrid" if i in view.get("hybrid_layer_ids") else "mamba" for i in range(count))
     flags = view.get("attn_type_list")
     if isinstance(flags, list) and flags:
         return tuple("full" if flag else "linear" for flag in flags[:count])

@@ -11,8 +11,10 @@ from planning.fit.layer_kinds import Recurrent
 
 def gated_delta_net(view: View) -> Recurrent:
     """Qwen3-Next, Qwen3.5, OLMo Hybrid: convolution over q, k, v and a state of value dim x key dim for each value head."""
-    hidden, keys, values = view.number("hidden_size"), view.number("linear_num_key_heads"), view.number("linear_num_value_heads")
-    key_dim, value_dim = view.number("linear_key_head_dim"), view.number("linear_value_head_dim")
+    hidden, heads = view.number("hidden_size"), view.number("num_attention_heads")
+    keys, values = view.number("linear_num_key_heads", default=heads), view.number("linear_num_value_heads", default=heads)
+    key_dim = view.number("linear_key_head_dim", default=3 * hidden // (4 * max(heads, 1)))
+    value_dim = view.number("linear_value_head_dim", default=2 * key_dim)
     channels, kernel = 2 * keys * key_dim + values * value_dim, view.number("linear_conv_kernel_dim", default=4)
     split = hidden * (channels + values * value_dim + 2 * values) + channels * kernel + 2 * values + values * value_dim * hidden
     return Recurrent("gdn", split, value_dim, (channels, kernel - 1), 0, 0, values * value_dim * key_dim,
@@ -78,7 +80,7 @@ def recurrent_layer(view: View, kind: str) -> Recurrent:
         return short_convolution(view)
     if kind == "linear" and view.get("linear_attn_config"):
         return kimi_delta(view)
-    if kind == "linear" and view.number("linear_num_value_heads"):
+    if kind == "linear" and (view.number("linear_num_value_heads") or view.model_type == "olmo_hybrid"):
         return gated_delta_net(view)
     if kind == "linear":
         return lightning(view)

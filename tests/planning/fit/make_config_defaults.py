@@ -33,10 +33,12 @@ FAMILIES = re.compile(
 
 def useful(key: str, value: object) -> bool:
     """Scalars and short lists of numbers under keys that decide sizes."""
+    if key == "qk_rope_head_dim":
+        return True
     if not KEEP.search(key) or DROP.search(key) or isinstance(value, dict):
         return False
     if isinstance(value, list):
-        return len(value) <= 8 and all(isinstance(item, (int, float)) for item in value)
+        return len(value) <= 16 and all(isinstance(item, (int, float)) for item in value)
     return not isinstance(value, str)
 
 
@@ -47,7 +49,9 @@ def entry(config_class: type) -> dict[str, object]:
     for key, value in values.items():
         if isinstance(value, dict) and (key.endswith("_config") or value.get("model_type")):
             sub[key] = value.get("model_type") or getattr(getattr(config_class, "sub_configs", {}).get(key), "model_type", "") or ""
-    out: dict[str, object] = {"d": {key: value for key, value in values.items() if useful(key, value)}}
+    derived = {key for key in values if getattr(config_class, key, values[key]) is None}     # worked out from other keys, so no default at all
+    values = {key: value[0] if isinstance(value, list) and len(value) > 16 and len(set(map(str, value))) == 1 else value for key, value in values.items()}
+    out: dict[str, object] = {"d": {key: value for key, value in values.items() if useful(key, value) and key not in derived}}
     if names := dict(getattr(config_class, "attribute_map", None) or {}):
         out["am"] = names
     if sub:
