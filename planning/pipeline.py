@@ -17,7 +17,7 @@ from planning.handoff import handoff
 from planning.holdings import by_other_stacks, held_before, own_port, without_own
 from planning.launch import hashed
 from planning.place import address_of, port_of
-from planning.plan import EndpointPlan, LaunchSpec
+from planning.plan import EndpointPlan, LaunchSpec, from_document
 from planning.request import EndpointRequest, parse_endpoint
 from planning.resolve.manifest import ModelManifest, ModelSupport
 
@@ -37,7 +37,8 @@ def plan_host(stack: str, facts: HostFacts, survey: HostSurvey, requests: Mappin
         port = own_port(before.get(name), stack, name, survey)
         case = Case(stack, requests[name], facts, without_own(stack, name, facts, survey, port), manifests[name], others, before.get(name), name,
                     has_api_key=name in api_keys, local=local, own_port=port, generation=int(previous.get(name, {}).get("generation") or 0))
-        plans[name], claims = plan_endpoint(case, advertise_address)
+        plan, claims = plan_endpoint(case, advertise_address)
+        plans[name] = _settled(plan, before[name]) if name in before else plan
         held.update({name: claims} if claims is not None else {})
     return {name: plans[name] for name in requests}
 
@@ -46,6 +47,17 @@ def plan_endpoint(case: Case, advertise_address: str | None = None) -> tuple[End
     """One endpoint beside what others claim, with suggestions that were tried; and what it will hold (None: refused)."""
     plan, claims = _plan_one(case, advertise_address)
     return (plan if claims is not None else replace(plan, suggestions=_suggestions(case, plan))), claims
+
+
+def _settled(plan: EndpointPlan, before: Mapping[str, Any]) -> EndpointPlan:
+    """The plan as it was, where it would launch the same in the same place: what is said of load or free memory belongs to the day
+    on which the endpoint was placed, and must not look like a change."""
+    old = from_document(before)
+    if plan.memory is None or old.memory is None or plan.placement is None or old.placement is None:
+        return plan
+    today = replace(plan, warnings=old.warnings, summary=old.summary, memory=replace(plan.memory, available_bytes=old.memory.available_bytes),
+                    placement=replace(plan.placement, reason=old.placement.reason))
+    return old if today == old else plan
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,7 @@ def _settings(name: str, words: list[str]) -> tuple[dict[str, Any], list[Refusal
 def _value(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 

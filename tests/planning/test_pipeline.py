@@ -50,8 +50,7 @@ def test_endpoints_come_and_go_without_overlap_and_nobody_moves(steps):
         together(plans)
         for kept, old in previous.items():
             if kept in plans:
-                new = document(plans[kept])
-                assert (new["placement"], new["launch"]["port"]) == (old["placement"], old["launch"]["port"])
+                assert document(plans[kept]) == old
         previous = documents({name: plan for name, plan in plans.items() if plan.verdict == "fits"})
 
 
@@ -75,6 +74,21 @@ def test_planning_again_is_the_same_whatever_the_host_does_meanwhile():
     before = documents(plan_all("genoa-dual", {"a": {}, "b": {"cores": 8}}))
     busy = HostSurvey(available_bytes=1 << 30, node_available_bytes={0: 1 << 30, 1: 1 << 30}, socket_load={0: 0.9, 1: 0.0})
     assert documents(plan_all("genoa-dual", {"a": {}, "b": {"cores": 8}}, before, survey=busy)) == before
+
+
+def test_later_neighbours_do_not_shrink_what_an_endpoint_has():
+    first = documents(plan_all("genoa-single", {"a": {"cores": 16}}))
+    second = documents(plan_all("genoa-single", {"a": {"cores": 16}, "b": {"cores": 16}}, first))
+    assert second["a"] == first["a"] and documents(plan_all("genoa-single", {"a": {"cores": 16}, "b": {"cores": 16}}, second)) == second
+    alone = plan_all("genoa-single", {"a": {"cores": 16, "kvCacheGib": 16}}, second)["a"]
+    assert alone.memory.kv_cache_bytes == 16 << 30
+
+
+def test_a_warning_of_the_day_it_was_placed_stays():
+    survey = replace(host("synthetic-genoa-dual")[1], socket_load={0: 0.9, 1: 0.8})
+    first = documents(plan_all("genoa-dual", {"a": {}}, survey=survey))
+    assert documents(plan_all("genoa-dual", {"a": {}}, first, survey=HostSurvey())) == first
+    assert any(warning["code"] == "all-busy" for warning in first["a"]["warnings"])
 
 
 def test_what_the_state_gives_back_is_understood():

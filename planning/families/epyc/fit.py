@@ -71,13 +71,21 @@ def fit(case: Case, engine: Engine, support: ModelSupport, spot: Spot, max_model
     take = measured(case, engine, support, len(spot.ranks), max_model_len)
     if isinstance(take, Notes):
         return Fit(None, 0, take)
-    wanted = case.request.kv_cache_gib or default_kv_gib(available)
+    wanted = case.request.kv_cache_gib or (_kept_kv_gib(case) if spot.kept else None) or default_kv_gib(available)
     needed = _needed_gib(take, case.request.concurrency)
     kv = wanted if case.request.kv_cache_gib else _shrunk(take, max(wanted, needed), needed, available)
     measure = take(kv)
     report = _report(case, spot, measure, available, kv, max_model_len)
     said = Notes(warnings=measure.capacity.warnings)
     return Fit(report, kv, said + Notes.of(_too_much(case, spot, report), _too_few(case, spot, kv, needed, measure, max_model_len)))
+
+
+def _kept_kv_gib(case: Case) -> int | None:
+    """The KV space that an endpoint has by default since it was placed: later neighbours do not shrink it."""
+    launch = (case.previous or {}).get("launch") or {}
+    if launch.get("flags_from", {}).get("VLLM_CPU_KVCACHE_SPACE") != "default":
+        return None
+    return int(launch["environment"]["VLLM_CPU_KVCACHE_SPACE"])
 
 
 def _needed_gib(take: Callable[[int], Measure], concurrency: int) -> int:
