@@ -54,7 +54,8 @@ def _inputs(properties: dict, required: list[str]) -> dict[str, bool]:
 
 @pytest.mark.parametrize(("token", "name"), [
     ("docker:index/container:Container", "Container"), ("docker:index/remoteImage:RemoteImage", "RemoteImage"),
-    ("docker:index/network:Network", "Network"), ("docker:index/volume:Volume", "Volume")])
+    ("docker:index/network:Network", "Network"), ("docker:index/volume:Volume", "Volume"),
+    ("docker:index/registryImage:RegistryImage", "RegistryImage"), ("docker:index/plugin:Plugin", "Plugin")])
 def test_inputs_are_those_of_the_python_package(schema, token, name):
     resource = schema["resources"][token]
     assert _inputs(resource["inputProperties"], resource.get("requiredInputs", [])) == _arguments(getattr(pulumi_docker, f"{name}Args"))
