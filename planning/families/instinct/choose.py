@@ -35,8 +35,8 @@ class Attempt:
 def choose(case: Case, engine: Engine, support: ModelSupport) -> tuple[Choice | None, Notes]:
     """The choice, or why there is none. A choice that does not fit is returned with its report and a refusal."""
     gpus, model = instincts(case), wanted(case)[0]
-    if not gpus or gpus[0].gfx is None:
-        return None, Notes()
+    if not gpus or gpus[0].gfx is None or len(gpus) < len(case.request.gpus or ()):
+        return None, Notes()                        # the gates have said so
     if model.manifest.config is None and case.request.weight_gib is None:
         return None, Notes.of(None if case.manifest.refusals else Refusal(
             "metadata-missing", f"the config.json of {model.manifest.id} was not read", "nothing", "its config.json",

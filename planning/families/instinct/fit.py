@@ -75,7 +75,8 @@ def fit(case: Case, support: ModelSupport, composed: Composed, room: Budget, mea
     """One tensor parallel size judged; Notes when there is nothing to judge it by. `known`: the recipe's context length."""
     wanted = number(composed.flags, "--max-model-len") or support.default_max_model_len or support.max_model_len or known
     if measure.weights_bytes is None:
-        return measure.notes + Notes.of(_unknown(case, "the size of the weights", "set weightGib, or check that the model's files can be read"))
+        return measure.notes + Notes.of(None if support.refusals else _unknown(
+            case, "the size of the weights", "set weightGib, or check that the model's files can be read"))
     if wanted is None:
         return measure.notes + Notes.of(_unknown(case, "the context length", "set maxModelLen"))
     data = load_toml("instinct.toml")["memory"]

@@ -79,7 +79,7 @@ def alternatives(match: Match, gfx: str | None) -> tuple[tuple[str, str], ...]:
              for name in usable_variants(match, gfx) if name != match.variant}
     owner, _, name = match.model.lower().partition("/")
     quark = [(row["model"], row["precision"]) for row in load_toml("instinct.toml")["quark"]]
-    for prefix, known in ((f"{owner}/{name}-", quantised()), (f"amd/{name}", (*quantised(), *quark))):
+    for prefix, known in ((f"{owner}/{name}-", quantised()), (f"amd/{name}-", (*quantised(), *quark))):
         for model, precision in known:
             if model.lower().startswith(prefix) and standing(gfx, precision) != "unsupported":
                 lines.setdefault(model.lower(), (f"model: {model}", precision))

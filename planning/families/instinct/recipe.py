@@ -45,8 +45,8 @@ def find(model: str) -> Match:
     if name in _index("variants"):
         record, variant = _index("variants")[name]
         return Match(model, record, "exact", variant)
-    if base(name) in _index("bases"):
-        record = _index("bases")[base(name)]
+    if base(name) in _index("models"):
+        record = _index("models")[base(name)]
         return Match(model, record, "similar", _own_variant(record, record["model"]))
     overrides = load_json("gpu-overrides.json")
     legacy = next((entry for entry in overrides["legacy_models"] if entry["model"].lower() == name), None)
@@ -60,7 +60,7 @@ def with_variant(match: Match, variant: str) -> Match:
 
 
 def base(model: str) -> str:
-    """`moonshotai/kimi-k2-instruct-0905` -> `moonshotai/kimi-k2-instruct`."""
+    """`moonshotai/kimi-k2-instruct-0905` -> `moonshotai/kimi-k2-instruct`: a date or a version at the end is left out."""
     return SUFFIX.sub("", model)
 
 
@@ -90,10 +90,8 @@ def _own_variant(record: Record, model: str) -> str | None:
 
 @cache
 def _index(kind: str) -> Mapping[str, Any]:
-    """Lower-case model id -> record (models), (record, variant) (variants), or id without its suffix -> record (bases)."""
+    """Lower-case model id -> record (models), or (record, variant) (variants)."""
     if kind == "models":
         return {record["model"].lower(): record for record in records()}
-    if kind == "bases":
-        return {base(record["model"].lower()): record for record in sorted(records(), key=lambda r: -len(r["model"]))}
     return {variant["model"].lower(): (record, name) for record in records() for name, variant in reversed(record["variants"].items())
             if "model" in variant}

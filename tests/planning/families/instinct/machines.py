@@ -21,14 +21,14 @@ def device(kind: str, index: int, count: int, **changes) -> GpuDevice:
     return replace(facts, **changes)
 
 
-def host(kind: str = "mi300x", count: int = 8, devices: tuple[GpuDevice, ...] | None = None, **gpus) -> HostFacts:
-    """A host with `count` GPUs of one kind; `gpus` changes fields of `Gpus`."""
-    found = tuple(device(kind, i, count) for i in range(count)) if devices is None else devices
+def host(kind: str = "mi300x", number: int = 8, devices: tuple[GpuDevice, ...] | None = None, **gpus) -> HostFacts:
+    """A host with `number` GPUs of one kind; `gpus` changes fields of `Gpus`."""
+    found = tuple(device(kind, i, number) for i in range(number)) if devices is None else devices
     facts = Gpus(count=len(found), state="ok", rocm_version="7.2.0", driver_version="6.16.6", devices=found, kfd_gid=109, render_gids=(109, 44),
                  numa_balancing=False)
     docker = Runtime(reachable=True, server_version="27.5.1", rootless=False, is_podman=False, cgroup_version=2)
     storage = Storage(home="/home/ops", hf_cache="/home/ops/.cache/huggingface", hf_cache_exists=True, hf_cache_writable=True, hf_cache_fstype="ext4")
-    return HostFacts(name=f"{kind}-{count}", cpu=Cpu(is_epyc=True, generation="Genoa", sockets=2), memory=Memory(total_bytes=1536 * GIB),
+    return HostFacts(name=f"{kind}-{len(found)}", cpu=Cpu(is_epyc=True, generation="Genoa", sockets=2), memory=Memory(total_bytes=1536 * GIB),
                      gpus=replace(facts, **gpus), docker=docker, storage=storage, uid=1000, user="ops", ssh_address="192.0.2.10")
 
 
