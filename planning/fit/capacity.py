@@ -94,27 +94,33 @@ def capacity(config: Mapping[str, Any], *, kv_cache_bytes: int, max_model_len: i
     does. Never raises for a model: what cannot be judged is a refusal. Source of every formula: the module that computes it.
     """
     root = open_config(config)
-    text = text_view(root)
-    rules = rules_for(vllm_version)
-    ranks = tensor_parallel_size * pipeline_parallel_size
-    default_tokens, default_seqs = batch_defaults(vllm_version, device, ranks, card_bytes)
-    length = max_model_len or own_max_model_len(root, text) or 2048
-    seqs = max_num_seqs or default_seqs
-    batched = batched_tokens(root, text, asked=max_num_batched_tokens, seqs=seqs, default=default_tokens, max_model_len=length)
+    text, rules = text_view(root), rules_for(vllm_version)
+    layers = decoder_layers(text)
+    known = serving(root, text, layers, rules, vllm_version, device, tensor_parallel_size * pipeline_parallel_size, card_bytes,
+                    max_model_len, max_num_batched_tokens, max_num_seqs)
     weights = weights_per_rank(config, tensor_parallel_size=tensor_parallel_size, vllm_version=vllm_version, device=device,
                                quantization=quantization, tensors=tensors, dtype=dtype)
-    known = Capacity(weights.bytes_per_rank, None, None, None, None, None, length, batched, vllm_version, warnings=rules.warnings + weights.warnings,
-                     max_num_seqs=min(seqs, batched), weights_source=weights.source)
-    layers = decoder_layers(text)
-    batched = latent_batch(batched, layers, length, rules, device)
+    known = replace(known, weights_bytes_per_rank=weights.bytes_per_rank, weights_source=weights.source, warnings=rules.warnings + weights.warnings)
     settings = cache_settings(config, text, layers, rules, device=device, tp=tensor_parallel_size, block_size=block_size, dtype=dtype,
                               kv_cache_dtype=cache_dtype(config, kv_cache_dtype, quantization), prefix=enable_prefix_caching,
                               align=align_hybrid, state_dtype=state_dtype, speculative=speculative_tokens)
     refusals = judge(root, text, layers, settings, block_size, pipeline_parallel_size)
     if refusals:
-        return replace(known, refusals=refusals, max_num_batched_tokens=batched)
-    concurrent = in_flight_batches(rules, device, pipeline_parallel_size, async_scheduling)
-    return measured(replace(known, max_num_batched_tokens=batched), layers, settings, kv_cache_bytes, Request(length, batched * concurrent, max(batched, text.number("max_source_positions"))))
+        return replace(known, refusals=refusals)
+    batched = known.max_num_batched_tokens or 0
+    in_flight = batched * in_flight_batches(rules, device, pipeline_parallel_size, async_scheduling)
+    request = Request(known.max_model_len or 0, in_flight, max(batched, text.number("max_source_positions")))
+    return measured(known, layers, settings, kv_cache_bytes, request)
+
+
+def serving(root: View, text: View, layers: Sequence[Layer], rules: Rules, version: str, device: str, ranks: int, card_bytes: int | None,
+            length: int | None, batched: int | None, seqs: int | None) -> Capacity:
+    """A capacity that knows only what `vllm serve` settles before it looks at memory: length, batched tokens, sequences."""
+    default_tokens, default_seqs = batch_defaults(version, device, ranks, card_bytes)
+    length, seqs = length or own_max_model_len(root, text) or 2048, seqs or default_seqs
+    batched = batched_tokens(root, text, asked=batched, seqs=seqs, default=default_tokens, max_model_len=length)
+    batched = latent_batch(batched, layers, length, rules, device)
+    return Capacity(None, None, None, None, None, None, length, batched, version, max_num_seqs=min(seqs, batched))
 
 
 def latent_batch(batched: int, layers: Sequence[Layer], length: int, rules: Rules, device: str) -> int:

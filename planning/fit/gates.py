@@ -92,7 +92,8 @@ def block_fits(asked: int | None, layers: Sequence[Layer], settings: CacheSettin
     latent = any(isinstance(m, Latent) for layer in layers for m in layer.mixers)
     if asked is None or latent or (asked > 0 and asked % kernel == 0):
         return None
-    return Refusal("block-size", "no attention kernel takes this block size", f"blockSize {asked}", f"a multiple of {kernel}", "change blockSize, or leave it out")
+    return Refusal("block-size", "no attention kernel takes this block size", f"blockSize {asked}", f"a multiple of {kernel}",
+                   "change blockSize, or leave it out")
 
 
 def stages_divide(layers: Sequence[Layer], pp: int) -> Refusal | None:

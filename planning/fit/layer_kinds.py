@@ -74,28 +74,31 @@ class Latent:
 class Recurrent:
     """A layer whose cache is one state for a sequence, not for a token.
 
-    `split`/`whole`: parameters split over the ranks and replicated ones. `states`: (elements a rank at tp 1, split over ranks?, dtype name)
-    for each tensor of the state; `heads` that must divide by tp.
+    `split`/`whole`: parameters split over the ranks and replicated ones. `heads` must divide by the number of ranks.
     """
 
     kind: str
     split: int
     whole: int
-    conv: tuple[int, int]            # channels (already extended for groups at tp), kernel - 1
-    conv_extra: int                  # n_groups that need replication: state size x 2 for each extra group
+    conv: tuple[int, int]            # channels over all ranks, kernel - 1
+    conv_extra: int                  # channels of one more group
     groups: int
     state: int                       # elements of the recurrent state, split over the ranks
     state_dtype: str                 # "model", "float32" …
     heads: int = 0
+    group_params: int = 0            # parameters of one more group
 
     def params(self, tp: int) -> int:
-        return share(self.split, tp) + self.whole
+        return share(self.split + self.extra_groups(tp) * self.group_params, tp) + self.whole
+
+    def extra_groups(self, tp: int) -> int:
+        """Groups that are replicated so that every rank has those of its heads."""
+        return 0 if self.groups == 0 or self.groups % tp == 0 else tp - self.groups
 
     def state_elements(self, tp: int) -> tuple[int, int]:
         """(convolution, recurrent) elements that one rank holds for one sequence (vLLM: mamba_utils.py)."""
-        extra = 0 if self.groups == 0 or self.groups % tp == 0 else tp - self.groups
         channels, length = self.conv
-        return share(channels + extra * self.conv_extra, tp) * length, share(self.state, tp)
+        return share(channels + self.extra_groups(tp) * self.conv_extra, tp) * length, share(self.state, tp)
 
 
 @dataclass(frozen=True)

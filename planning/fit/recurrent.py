@@ -47,7 +47,8 @@ def mamba2(view: View) -> Recurrent:
     channels = inner + 2 * groups * state
     split = hidden * (inner + channels + heads) + channels * (kernel + 1) + 3 * heads + inner + inner * hidden
     dtype = str(view.get("mamba_ssm_cache_dtype") or "float32") if view.model_type == "nemotron_h" else "model"
-    return Recurrent("mamba2", split, 0, (channels, kernel - 1), 2 * state, groups, heads * head * state, dtype, heads)
+    return Recurrent("mamba2", split, 0, (channels, kernel - 1), 2 * state, groups, heads * head * state, dtype, heads,
+                     group_params=2 * state * (hidden + kernel + 1))
 
 
 def short_convolution(view: View) -> Recurrent:

@@ -50,8 +50,8 @@ def one_tower(root: View, tower: View, text: View, name: str, tp: int) -> int:
     divides = tower.number("encoder_attention_heads", "num_attention_heads", "num_heads") % tp == 0
     split = kind.get("split", True) and divides
     ends = input_params(tower, kind, hidden)
-    projector, split_projector = PROJECTORS[table["projector"].get(root.model_type, kind.get("projector", "two_linear"))](root, tower, hidden, out, text)
-    return (share(blocks, tp) if split else blocks) + ends + (share(projector, tp) if split_projector else projector)
+    joined, whole = PROJECTORS[table["projector"].get(root.model_type, kind.get("projector", "two_linear"))](root, tower, hidden, out, text)
+    return (share(blocks, tp) if split else blocks) + ends + share(joined, tp) + whole
 
 
 def kept_layers(root: View, count: int) -> int:

@@ -17,7 +17,8 @@ KEEP = re.compile(
     r"new_decoder|decoder|encoder|sparse|period|offset|interval|pattern|altup|laurel|index_|kv_|q_lora|num_positions|position_emb|type_vocab|"
     r"out_hidden|out_features|output_dim|num_queries|qformer|query|adapter|project|downsample|upsample|merge|ratio|embed|use_sliding|n_group|"
     r"parallel|attn_|mtp|nextn|bottleneck|zero_expert|stride|causal|is_encoder_decoder|dt_|ssm|tower|d_state|n_layer|n_head|n_mel|seq_len")
-DROP = re.compile(r"dropout|eps$|init|_act|activation|drop_path|drop_rate|loss|label|rope|theta|output_hidden|token_id|token_index|freeze|softcap|scal|noise|mask")
+DROP = re.compile(r"dropout|eps$|init|_act|activation|drop_path|drop_rate|loss|label|rope|theta|output_hidden|token_id|token_index|"
+                  r"freeze|softcap|scal|noise|mask")
 FAMILIES = re.compile(
     r"dab|deform|detr|sam|tapas|tvp|tvlt|vits|univnet|wav2vec|wavlm|hubert|sew|unispeech|speecht5|clap|clvp|encodec|mimi|dac|musicgen|bark|seamless|yolos|"
     r"mask|oneformer|segformer|swin|convnext|resnet|regnet|mobile|efficient|levit|poolformer|focalnet|dinat|nat$|vit_|beit|deit|dino|data2vec|perceiver|"

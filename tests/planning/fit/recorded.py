@@ -4,7 +4,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ class Row:
     numbers: Mapping[str, Any]
 
 
-@lru_cache(maxsize=None)
+@cache
 def config_of(model: str) -> Mapping[str, Any]:
     """The model's config.json."""
     return json.loads((MODELS / model / "config.json").read_text(encoding="utf-8"))

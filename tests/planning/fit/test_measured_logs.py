@@ -63,7 +63,8 @@ def test_hybrid_blocks_are_aligned_as_logged():
 
 
 def test_needed_memory_of_windows_and_ranks():
-    gpt_oss_120b = {**config_of("openai__gpt-oss-20b"), "num_hidden_layers": 36, "num_local_experts": 128, "layer_types": ["sliding_attention", "full_attention"] * 18}
+    gpt_oss_120b = {**config_of("openai__gpt-oss-20b"), "num_hidden_layers": 36, "num_local_experts": 128,
+                    "layer_types": ["sliding_attention", "full_attention"] * 18}
     assert round(of(gpt_oss_120b, 8, 131_072, device="rocm", max_num_batched_tokens=1024).one_request_bytes / GIB, 2) == 4.54                 # N18
     minimax = config_of("nvidia__MiniMax-M2.5-NVFP4")
     assert round(of(minimax, 40, 196_608, device="rocm", tensor_parallel_size=2, quantization="none").one_request_bytes / GIB, 2) == 23.25     # N21
