@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from planning.catalog import load_toml
 from planning.errors import Notes, Refusal
 from planning.families.base import Case
 from planning.families.epyc.measure import Measure, measured
 from planning.families.epyc.spots import Spot
+from planning.fit.cpu_budget import default_kv_bytes, headroom_bytes
 from planning.place import node_memory
 from planning.plan import Engine, MemoryReport
 from planning.resolve.manifest import ModelSupport
@@ -54,15 +54,7 @@ def _strangers(case: Case, node: int, total: int) -> int:
     if now is None:
         return 0
     ours = sum(c.memory_bytes or 0 for c in survey.containers if c.running and c.node == node)
-    return max(0, total - now - ours - load_toml("epyc.toml")["memory"]["os_headroom_gib"] * GIB)
-
-
-def default_kv_gib(ram_bytes: int) -> int:
-    """The procedure's KV space for so much memory, in whole GiB: min(0.4 x RAM, RAM - 16), small nodes half, at least 1."""
-    data = load_toml("epyc.toml")["memory"]
-    if ram_bytes <= data["small_node_gib"] * GIB:
-        return max(1, int(ram_bytes * data["small_node_kv_share"] / GIB))
-    return max(1, int(min(ram_bytes * data["kv_share"], ram_bytes - data["kv_keep_free_gib"] * GIB) / GIB))
+    return max(0, total - now - ours - headroom_bytes())
 
 
 def fit(case: Case, engine: Engine, support: ModelSupport, spot: Spot, max_model_len: int) -> Fit:
@@ -71,7 +63,7 @@ def fit(case: Case, engine: Engine, support: ModelSupport, spot: Spot, max_model
     take = measured(case, engine, support, len(spot.ranks), max_model_len)
     if isinstance(take, Notes):
         return Fit(None, 0, take)
-    wanted = case.request.kv_cache_gib or (_kept_kv_gib(case) if spot.kept else None) or default_kv_gib(available)
+    wanted = case.request.kv_cache_gib or (_kept_kv_gib(case) if spot.kept else None) or default_kv_bytes(available) // GIB
     needed = _needed_gib(take, case.request.concurrency)
     kv = wanted if case.request.kv_cache_gib else _shrunk(take, max(wanted, needed), needed, available)
     measure = take(kv)

@@ -42,9 +42,15 @@ def launch(case: Case, engine: Engine, support: ModelSupport, choice: Choice, po
         network="host" if container else None, memory_bytes=_limit(case, choice) if container else None,
         restart="no" if case.request.mode == "bench" else "unless-stopped", stop_seconds=case.request.drain_seconds,
         log_options=LOG_OPTIONS if container else {}, cpuset_cpus=place.cpuset_cpus, cpuset_mems=place.cpuset_mems,
-        flags_from={**ours, **dict.fromkeys(environment, "plan"), "VLLM_CPU_KVCACHE_SPACE": "kvCacheGib" if case.request.kv_cache_gib else "default", **dict.fromkeys(case.request.env, "env"),
-                    **dict.fromkeys(options(case.request.extra_args), "extraArgs")})
+        flags_from=_origins(case, ours, environment))
     return spec, notes
+
+
+def _origins(case: Case, ours: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
+    """Who set each option and variable. A KV space by default is kept by later plans; one that was asked for is not."""
+    space = "kvCacheGib" if case.request.kv_cache_gib else "default"
+    return {**ours, **dict.fromkeys(environment, "plan"), "VLLM_CPU_KVCACHE_SPACE": space, **dict.fromkeys(case.request.env, "env"),
+            **dict.fromkeys(options(case.request.extra_args), "extraArgs")}
 
 
 def _serve(case: Case, choice: Choice, support: ModelSupport, port: int, address: str) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from planning.catalog import load_toml
 from planning.errors import Notes, Refusal
 from planning.families.base import Case
+from planning.fit.budget import activation_bytes, cpu_lines
 from planning.fit.capacity import Capacity, capacity
 from planning.plan import Engine, Line
 from planning.resolve.manifest import ModelSupport
@@ -35,7 +36,7 @@ def measured(case: Case, engine: Engine, support: ModelSupport, ranks: int, max_
         return said
     if one.weights_bytes_per_rank is None or one.one_request_bytes is None:
         return said + Notes.of(_unknown(case))
-    return lambda kv_gib: _measure(_capacity(case, engine, support, ranks, max_model_len, kv_gib * GIB), kv_gib, case, ranks)
+    return lambda kv_gib: _measure(_capacity(case, engine, support, ranks, max_model_len, kv_gib * GIB), kv_gib, case, support, ranks)
 
 
 def _unknown(case: Case) -> Refusal:
@@ -53,7 +54,7 @@ def _capacity(case: Case, engine: Engine, support: ModelSupport, ranks: int, max
     return found if request.weight_gib is None else replace(found, weights_bytes_per_rank=int(request.weight_gib * GIB) // ranks)
 
 
-def _measure(found: Capacity, kv_gib: int, case: Case, ranks: int) -> Measure:
-    headroom = load_toml("epyc.toml")["memory"]["os_headroom_gib"] * GIB
-    lines = (Line("weights", found.weights_bytes_per_rank), Line("kv-cache", kv_gib * GIB), Line("headroom", headroom))
-    return Measure(lines, found)
+def _measure(found: Capacity, kv_gib: int, case: Case, support: ModelSupport, ranks: int) -> Measure:
+    active = activation_bytes(case.manifest.config, max_num_batched_tokens=found.max_num_batched_tokens, max_num_seqs=found.max_num_seqs,
+                              tensor_parallel_size=ranks, dtype=support.dtype)
+    return Measure(cpu_lines(weights_bytes=found.weights_bytes_per_rank, kv_cache_bytes=kv_gib * GIB, activation_bytes=active or 0, ranks=ranks), found)

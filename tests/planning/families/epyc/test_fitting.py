@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from planning.detect.facts import Memory, OurContainer
-from planning.families.epyc.fit import default_kv_gib
+from planning.fit.cpu_budget import default_kv_bytes
 from planning.units import GIB
 from tests.planning.paper import codes, host, model, plan_all, plan_one
 
@@ -18,7 +18,7 @@ def lines(plan):
 @pytest.mark.parametrize("ram_gib, kv", [(1536, 614), (768, 307), (384, 153), (64, 25), (33, 13), (32, 16), (16, 8), (2, 1), (1, 1), (0, 1), (27, 13)])
 def test_default_kv(ram_gib, kv):
     """0.4 of the RAM, at most RAM - 16, at least 1; small nodes half."""
-    assert default_kv_gib(ram_gib * GIB) == kv
+    assert default_kv_bytes(ram_gib * GIB) == kv * GIB
 
 
 @pytest.mark.parametrize("on, keys, scope, available", [
