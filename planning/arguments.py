@@ -42,7 +42,7 @@ def check_extra(name: str, words: tuple[str, ...], taken: Collection[str]) -> No
 
 
 def _judge(name: str, option: str, value: str | None, taken: Collection[str], table: Mapping) -> Refusal | None:
-    base = option.partition(".")[0]
+    base = _whole(option.partition(".")[0], table)
     if base in table["keys"]:
         return _bad(name, option, f"the key {table['keys'][base]}", f"remove it from extraArgs and set {table['keys'][base]}, which the plan is fitted for")
     if base in table["refused"]:
@@ -50,6 +50,14 @@ def _judge(name: str, option: str, value: str | None, taken: Collection[str], ta
     if base in table["one"] and value != "1":
         return _bad(name, f"{option} {value or ''}".strip(), f"{option} 1: other layouts are not planned", f"use {table['one'][base]}")
     return _bad(name, option, "an option that the plan does not set", "remove it from extraArgs") if option in taken else None
+
+
+def _whole(option: str, table: Mapping) -> str:
+    """An abbreviation of an option that the plan sets stands for it."""
+    if option in table["own_name"]:
+        return option
+    known = [*table["keys"], *table["refused"], *table["one"]]
+    return option if option in known else next((name for name in known if len(option) > 4 and name.startswith(option)), option)
 
 
 def _bad(name: str, found: str, needed: str, do: str) -> Refusal:

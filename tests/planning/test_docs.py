@@ -40,9 +40,9 @@ def test_every_code_is_explained():
 
 def test_codes_that_the_contract_names_are_explained():
     page = (ROOT / "docs/errors.md").read_text(encoding="utf-8")
-    for code in ["not-epyc", "needs-consent", "memory", "architecture-unsupported", "not-generative", "no-chat-template", "gated",
-                 "blacklisted", "vllm-too-old",
-                 "precision-unsupported", "no-gpu", "gfx-unsupported", "no-runtime", "no-access", "port-taken", "no-cores", "metadata-missing", "unknown-fact", "bad-value"]:
+    for code in ["not-epyc", "needs-consent", "memory", "architecture-unsupported", "not-generative", "no-chat-template",
+                 "gated", "blacklisted", "vllm-too-old", "precision-unsupported", "no-gpu", "gfx-unsupported", "no-runtime", "no-access",
+                 "port-taken", "no-cores", "metadata-missing", "unknown-fact", "bad-value"]:
         assert f"| `{code}` |" in page
 
 

@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -94,10 +94,11 @@ def test_capacity_does_not_import_pydantic():
 
 
 def test_plan_starts_quickly():
-    """The goal is 0.6 s; the bound is wide, as machines are busy."""
-    begin = time.monotonic()
+    """The goal is 0.6 s on an idle machine; processor time is what a busy one can be held to."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, "-m", "planning", *PLAN, "--json"], cwd=TESTS.parent, capture_output=True, check=True)
-    assert time.monotonic() - begin < 3
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1
 
 
 def test_a_reader_that_goes_away_is_no_error():

@@ -23,9 +23,13 @@ def _model(case: Case, support: ModelSupport | None) -> str:
 def _backend(case: Case, engine: Engine | None) -> str:
     if engine is None:
         return "none"
-    unverified = engine.backend == "zentorch" and not validated(case)
-    name = {"zentorch": "zentorch accelerated", "stock": "stock vLLM on CPU, no zentorch"}[engine.backend]
-    return f"{name}, vLLM {engine.vllm_version}{', unverified' if unverified else ''}"
+    generation = case.facts.cpu.generation or "an unknown generation"
+    if engine.backend == "zentorch":
+        path = f"zentorch accelerated ({generation} is validated)" if validated(case) else f"zentorch, unverified (nobody validated {generation})"
+    else:
+        why = "asked for" if case.request.backend == "stock" else f"{generation} is not validated" if case.facts.cpu.avx512_bf16 else "no avx512_bf16"
+        path = f"stock vLLM on CPU, no zentorch ({why})"
+    return f"{path}, vLLM {engine.vllm_version}"
 
 
 def _path(case: Case, engine: Engine | None) -> str:

@@ -100,3 +100,11 @@ def test_precision(on, keys, refused):
 def test_instinct_gpus_in_the_host_do_not_matter():
     facts = host("synthetic-genoa-dual")[0]
     assert plan_one("genoa-dual", facts=replace(facts, gpus=replace(facts.gpus, count=8, state="ok"))).verdict == "fits"
+
+
+@pytest.mark.parametrize("on, keys, words", [
+    ("genoa-dual", {}, "zentorch accelerated (Genoa is validated)"), ("bergamo", {"acceptUnverified": True}, "zentorch, unverified (nobody validated Bergamo)"),
+    ("milan-dual", {"acceptStockVllm": True}, "stock vLLM on CPU, no zentorch (no avx512_bf16)"), ("milan-dual", {"backend": "stock"}, "(asked for)"),
+    ("bergamo", {"acceptStockVllm": True}, "(Bergamo is not validated)")])
+def test_preview_names_the_path_and_why(on, keys, words):
+    assert words in dict(plan_one(on, **keys).summary)["Backend"]

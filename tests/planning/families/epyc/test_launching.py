@@ -66,14 +66,14 @@ def test_unknown_variable_is_a_warning():
 @pytest.mark.parametrize("words", [
     ["--max-model-len", "8192"], ["--max_model_len=8192"], ["--port=1"], ["-tp", "2"], ["--dtype", "float32"], ["--model", "x/y"], ["--api-key", "secret"],
     ["--device", "cpu"], ["--pipeline-parallel-size", "2"], ["-dp=2"], ["--data-parallel-size", "2"], ["--enable-auto-tool-choice"], ["other/model"],
-    ["--revision", "main"], ["--kv-cache-memory-bytes", "5"]])
+    ["--revision", "main"], ["--max-model", "9"], ["--kv-cache-memory-bytes", "5"]])
 def test_extra_arguments_that_conflict(words):
     plan = plan_one("genoa-dual", extraArgs=words)
     assert codes(plan) == ["bad-value"] and "secret" not in plan.refusals[0].text()
 
 
 @pytest.mark.parametrize("words", [["--enable-auto-tool-choice", "--tool-call-parser", "hermes"], ["--pipeline-parallel-size", "1"],
-                                   ["--no-enable-prefix-caching"], ["--hf-overrides", '{"a": -1}']])
+                                   ["--no-enable-prefix-caching"], ["--tokenizer", "x/y"], ["--hf-overrides", '{"a": -1}']])
 def test_extra_arguments_that_pass(words):
     plan = plan_one("genoa-dual", extraArgs=words)
     assert plan.verdict == "fits" and plan.launch.command[-len(words):] == tuple(words)
