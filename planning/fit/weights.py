@@ -103,8 +103,6 @@ def tied(root: View, text: View) -> bool:
     if text.model_type in table["always_tied"]:
         return True
     view = root if text.raw is not root.raw and "tie_word_embeddings" in root else text
-    if "tie_word_embeddings" not in root.raw and "tie_word_embeddings" in text.raw:
-        view = text
     return bool(view.get("tie_word_embeddings", False))
 
 
