@@ -4,24 +4,24 @@ from __future__ import annotations
 import pulumi
 
 from components import KINDS, Host
-from planning.request import parse_stack
+from planning.request import parse_stack, unknown_keys
 
 config = pulumi.Config()
 stack = parse_stack(config.get_object("hosts"), config.get_object("endpoints"))
-for refusal in stack.refusals:
-    pulumi.log.error(refusal.text())
-if stack.refusals:
-    raise pulumi.RunError(f"{len(stack.refusals)} problems in the configuration. Nothing was looked at.")
-
 api_keys = config.get_secret_object("apiKeys")
-named = set((config.get_object("apiKeys") or {}) if api_keys is not None else ())
+keyed = config.get_object("apiKeys") or {}
+problems = (*stack.refusals, *unknown_keys(keyed, stack))
+for refusal in problems:
+    pulumi.log.error(refusal.text())
+if problems:
+    raise pulumi.RunError(f"{len(problems)} problems in the configuration. Nothing was looked at.")
 
 hosts = {name: Host(name, connection) for name, connection in stack.hosts.items()
          if any(request.host == name for request in stack.endpoints.values())}
 endpoints = {}
 for name, request in stack.endpoints.items():
     settings = request.model_dump(exclude_unset=True, exclude={"kind", "host"})
-    key = api_keys.apply(lambda keys, name=name: keys[name]) if name in named else None
+    key = api_keys.apply(lambda keys, name=name: keys[name]) if name in keyed else None
     endpoints[name] = KINDS[request.kind](name, hosts[request.host], api_key=key, **settings)
 
 pulumi.export("endpoints", {name: endpoint.endpoint for name, endpoint in endpoints.items()})

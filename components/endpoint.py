@@ -8,15 +8,14 @@ from typing import Any
 
 import pulumi
 
+from components import container
 from components.barrier import Barrier
-from components.container import container, remote_image
 from components.host import Host
 from planning.errors import Refusal
 from planning.families import family_of
 from planning.request import parse_endpoint
 from providers import proof, record
 from providers.endpoint_health import EndpointHealth
-from providers.endpoint_start import EndpointStart
 from providers.transport.address import Target
 from providers.transport.errors import TransportError
 
@@ -43,17 +42,11 @@ class VllmEndpoint(pulumi.ComponentResource):
             raise pulumi.RunError("; ".join(problem.text() for problem in problems))
         if not host.late:
             _barrier.join(name)
-        inside = pulumi.ResourceOptions(parent=self)
-        on_host = pulumi.ResourceOptions(parent=self, provider=host.docker)
-
-        model = request.model or family_of(kind).default_model()                                  # resolve
+        model = request.model or family_of(kind).default_model()                                   # resolve
         plan = host.plan_for(name, request, model, api_key is not None).apply(self._spoken)        # detect, fit, place, launch
-        image = remote_image(name, plan, on_host)                                                  # run
-        secrets = {"VLLM_API_KEY": pulumi.Output.secret(api_key)} if api_key is not None else {}
-        created = container(name, plan, image, secrets, on_host)
-        started = EndpointStart(name, self._start_inputs(plan, created.id), inside)
-        answering = pulumi.Output.all(started.container_id, plan, api_key).apply(self._answering)  # health
-        health = EndpointHealth(name, self._health_inputs(plan, answering), inside)
+        started = plan.apply(self._run)                                                            # run
+        answering = pulumi.Output.all(started, plan, api_key).apply(self._answering)               # health
+        health = EndpointHealth(name, self._health_inputs(plan, answering), pulumi.ResourceOptions(parent=self))
         self._hand_over(plan, health)                                                              # outputs
 
     async def _spoken(self, plan: dict[str, Any]) -> dict[str, Any]:
@@ -78,10 +71,10 @@ class VllmEndpoint(pulumi.ComponentResource):
             await _barrier.speak(self._name, refused)
         return plan
 
-    def _start_inputs(self, plan: pulumi.Output[dict], container_id: pulumi.Output[str]) -> dict[str, Any]:
-        return {"name": self._name, "connection": self._host.connection, "container_id": container_id,
-                "runtime": plan.apply(lambda p: p["launch"]["runtime"]), "cpuset_mems": plan.apply(lambda p: p["placement"].get("cpuset_mems")),
-                "token_path": plan.apply(lambda p: p["launch"]["environment"].get("HF_TOKEN_PATH"))}
+    def _run(self, plan: dict[str, Any]) -> pulumi.Output[str]:
+        """Declares what runs the engine, which the plan's runtime decides; the id of what was started."""
+        secrets = {"VLLM_API_KEY": pulumi.Output.secret(self._api_key)} if self._api_key is not None else {}
+        return container.run(self._name, plan, self._host.connection, secrets, self._host.docker, self)
 
     async def _answering(self, found: list[Any]) -> str:
         """Waits, outside any provider, until the engine answers; returns the container's id. Nothing happens in preview."""

@@ -165,6 +165,18 @@ def parse_stack(hosts: Any, endpoints: Any) -> StackConfig:
     return StackConfig(good_hosts, good_endpoints, host_problems + problems)
 
 
+def unknown_keys(api_keys: Any, stack: StackConfig) -> tuple[Refusal, ...]:
+    """API keys must be texts and belong to endpoints; their values are never shown."""
+    if not isinstance(api_keys, Mapping):
+        return (_bad("amd-vllm:apiKeys", type(api_keys).__name__, "a map from endpoint to key",
+                     "set it with `pulumi config set --secret --path apiKeys.NAME`"),)
+    strange = [name for name in api_keys if name not in stack.endpoints]
+    empty = [name for name, value in api_keys.items() if not isinstance(value, str) or not value.strip() or not value.isprintable()]
+    known = ", ".join(stack.endpoints) or "endpoints"
+    return (*(_bad(f"amd-vllm:apiKeys: {name}", "no endpoint of this name", known, f"correct the name{_near(name, stack.endpoints)}") for name in strange),
+            *(_bad(f"amd-vllm:apiKeys: {name}", "not a printable text", "a non-empty text", f"set apiKeys.{name} anew") for name in empty))
+
+
 def _each(key: str, value: Any, parse):
     if not isinstance(value or {}, Mapping):
         return {}, (_bad(f"amd-vllm:{key}", type(value).__name__, "a map from name to keys", f"write `{key}:` as a map"),)
