@@ -12,16 +12,17 @@ from planning.detect.facts import GpuDevice
 from planning.errors import Notes, Refusal, Warn
 from planning.families.base import Case, Choice
 from planning.families.instinct.fit import Fit, budget, fit
-from planning.families.instinct.gpus import before, instincts, is_free, sets
+from planning.families.instinct.gpus import before, instincts, is_free, same_model, sets
 from planning.families.instinct.layers import Composed
 from planning.families.instinct.measure import measured
 from planning.families.instinct.model import Wanted, wanted
 from planning.families.instinct.precision import alternatives, bits
 from planning.families.instinct.settings import settings
 from planning.families.instinct.sizes import asked
+from planning.fit.budget import left_for_kv
 from planning.plan import Engine, Placement
 from planning.resolve.manifest import ModelSupport
-from planning.units import GIB, cpu_list, gib
+from planning.units import cpu_list, gib
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,9 @@ def choose(case: Case, engine: Engine, support: ModelSupport) -> tuple[Choice | 
     too_long = _too_long(case, support, composed)
     if problem or too_long:
         return None, Notes.of(problem, too_long)
+    had = len(before(case))
+    if had in sizes and same_model(case, model.match.model):
+        sizes = (had, *(size for size in sizes if size != had))
     best, notes = _try(case, engine, support, model, composed, gpus, sizes)
     if best is None:
         return None, notes
@@ -111,10 +115,10 @@ def _reason(case: Case, attempt: Attempt) -> str:
 
 def _remarks(case: Case, best: Attempt) -> tuple[Warn | None, ...]:
     """What is worth knowing about a plan that fits."""
-    found, data = best.fit, load_toml("instinct.toml")["memory"]
-    tight = found.left_bytes < data["comfortable_gib"] * GIB and not case.request.enforce_eager
+    found = best.fit
+    tight = left_for_kv(found.left_bytes) == "tight" and not case.request.enforce_eager
     return (
-        Warn("tight", f"{gib(found.left_bytes)} are left for the KV cache on each GPU, less than {data['comfortable_gib']} GiB: should the start end with "
+        Warn("tight", f"{gib(found.left_bytes)} are left for the KV cache on each GPU, which is little: should the start end with "
              "\"out of memory\" while graphs are captured, set enforceEager: true (1 to 2 GB less, slightly slower decoding)") if tight else None,
         Warn("context-limited", f"the KV cache holds one request of {found.report.max_model_len:,} tokens, less than the model's own limit; "
              "kvCacheDtype: fp8 about doubles it, a higher tensorParallelSize does too, maxModelLen sets another") if found.limited else None,
@@ -132,8 +136,8 @@ def _too_much(case: Case, model: Wanted, best: Attempt, gpus: tuple[GpuDevice, .
 
 def _advice(case: Case, model: Wanted, best: Attempt) -> str:
     """Quantised alternatives that would fit by their estimated size, and the configuration line that takes each."""
-    report, data = best.fit.report, load_toml("instinct.toml")["memory"]
-    room = report.available_bytes - (data["reserve_gib"] + data["tight_gib"]) * GIB
+    report, data = best.fit.report, load_toml("memory-budget.toml")["gpu"]
+    room = report.available_bytes - data["reserve_bytes"] - data["tight_bytes"]
 
     def would_fit(precision: str) -> bool:
         return bits(precision) < bits(model.precision) and (report.weights_bytes_per_rank or 0) * bits(precision) / bits(model.precision) <= room

@@ -14,10 +14,11 @@ from planning.detect.facts import GpuDevice
 from planning.errors import Notes, Refusal, Warn
 from planning.families.base import Case
 from planning.families.instinct.flags import number
-from planning.families.instinct.gpus import free_bytes
+from planning.families.instinct.gpus import before, free_bytes, kept_share
 from planning.families.instinct.layers import Composed
 from planning.families.instinct.measure import Cache, Measure
 from planning.families.instinct.settings import utilization
+from planning.fit.budget import gpu_lines, required_bytes
 from planning.plan import Line, MemoryReport
 from planning.resolve.manifest import ModelSupport
 from planning.units import GIB, gib
@@ -58,9 +59,12 @@ class Fit:
 def budget(case: Case, gpus: Sequence[GpuDevice], composed: Composed) -> Budget | Refusal:
     """The tightest GPU of a set decides, as every rank is told the same share."""
     share, total = utilization(composed), min(gpu.vram_bytes or 0 for gpu in gpus)
+    kept = kept_share(case) if {gpu.index for gpu in gpus} == before(case) else None
     if not total:
         return Refusal("unknown-fact", f"{case.facts.name} does not tell the VRAM of GPU {gpus[0].index}", "nothing", "bytes of VRAM",
                        "run `amd-smi static --vram --json` on the host")
+    if kept is not None and kept < share:
+        return Budget(int(kept * total), kept, True)
     known = [free for gpu in gpus if (free := free_bytes(case, gpu)) is not None]
     notes = Notes.of(None if len(known) == len(gpus) else Warn(
         "vram-unknown", f"{case.facts.name} does not tell how much VRAM is free; all of it is assumed"))
@@ -79,10 +83,11 @@ def fit(case: Case, support: ModelSupport, composed: Composed, room: Budget, mea
             case, "the size of the weights", "set weightGib, or check that the model's files can be read"))
     if wanted is None:
         return measure.notes + Notes.of(_unknown(case, "the context length", "set maxModelLen"))
-    data = load_toml("instinct.toml")["memory"]
-    left = room.available_bytes - measure.weights_bytes - data["reserve_gib"] * GIB
-    length, cache = _context(case, measure, left, wanted, data["smallest_context"])
-    report = _report(room, measure, cache, left, length, data)
+    beside = gpu_lines(weights_bytes=measure.weights_bytes, kv_cache_bytes=0, activation_bytes=_activations(measure),
+                       enforce_eager=bool(composed.flags.get("--enforce-eager")))
+    left = room.available_bytes - required_bytes(beside)
+    length, cache = _context(case, measure, left, wanted, load_toml("instinct.toml")["memory"]["smallest_context"])
+    report = _report(room, measure, cache, beside, length)
     return Fit(report, length < wanted, left, room, room.notes + measure.notes + cache.notes)
 
 
@@ -96,12 +101,19 @@ def _context(case: Case, measure: Measure, left: int, wanted: int, smallest: int
     return length, measure.cache(max(left, 0), length)
 
 
-def _report(room: Budget, measure: Measure, cache: Cache, left: int, length: int, data) -> MemoryReport:
-    one = cache.one_request_bytes or 0
-    lines = (Line("weights", measure.weights_bytes or 0), Line("kv-cache", one), Line("activations-graphs-runtime", data["reserve_gib"] * GIB),
-             Line("headroom", max(0, data["tight_gib"] * GIB - one)))
-    required = sum(line.bytes for line in lines)
-    return MemoryReport("gpu", room.available_bytes, required, lines, measure.weights_bytes, max(left, 0), cache.tokens, cache.max_concurrency, length)
+def _activations(measure: Measure) -> int:
+    """The estimate of the activations, within the procedure's reserve: they are not counted twice."""
+    data = load_toml("memory-budget.toml")["gpu"]
+    return min(measure.activation_bytes, data["reserve_bytes"] - data["graph_bytes"])
+
+
+def _report(room: Budget, measure: Measure, cache: Cache, beside: tuple[Line, ...], length: int) -> MemoryReport:
+    """One request of the context must fit, and the least that the procedure wants for the KV cache."""
+    one, least = cache.one_request_bytes or 0, load_toml("memory-budget.toml")["gpu"]["tight_bytes"]
+    sizes = {"kv-cache": one, "headroom": max(0, least - one)}
+    lines = tuple(Line(line.name, sizes.get(line.name, line.bytes)) for line in beside)
+    left = max(0, room.available_bytes - required_bytes(beside))
+    return MemoryReport("gpu", room.available_bytes, required_bytes(lines), lines, measure.weights_bytes, left, cache.tokens, cache.max_concurrency, length)
 
 
 def _unknown(case: Case, what: str, do: str) -> Refusal:

@@ -55,6 +55,18 @@ def before(case: Case) -> frozenset[int]:
     return frozenset(int(index) for index in (placement or {}).get("gpus") or ())
 
 
+def same_model(case: Case, model: str) -> bool:
+    """Whether the endpoint's last plan was launched with this model."""
+    return next(iter(((case.previous or {}).get("launch") or {}).get("command") or ()), None) == model
+
+
+def kept_share(case: Case) -> float | None:
+    """The share of the VRAM that the last plan lowered because others used the GPUs; what it was lowered for is not seen any more."""
+    launch = (case.previous or {}).get("launch") or {}
+    name, words = "--gpu-memory-utilization", list(launch.get("command") or ())
+    return float(words[words.index(name) + 1]) if name in words and (launch.get("flags_from") or {}).get(name) == "plan" else None
+
+
 def is_free(case: Case, gpu: GpuDevice) -> bool:
     """Nobody claims it and next to nothing of its VRAM is used. Unknown use counts as free; the fit warns."""
     free = free_bytes(case, gpu)

@@ -75,7 +75,7 @@ def _recipe_layers(match: Match, target: Target) -> Iterable[Layer]:
     variant = record.get("variants", {}).get(match.variant, {})
     named = f"{source}, variant {match.variant}"
     overrides = load_json("gpu-overrides.json")["gfx"].get(target.gfx, {})
-    yield Layer("amd-vllm's default", {"--gpu-memory-utilization": str(load_toml("instinct.toml")["memory"]["gpu_memory_utilization"])})
+    yield Layer("amd-vllm's default", {"--gpu-memory-utilization": str(load_toml("memory-budget.toml")["gpu"]["gpu_memory_utilization"])})
     yield Layer(f"AMD's data for {target.gfx}", {}, overrides.get("env", {}))
     yield _layer(source, record)
     yield _layer(named, variant)

@@ -14,6 +14,8 @@ from planning.families.instinct.identity import Same
 from planning.families.instinct.layers import Composed
 from planning.families.instinct.model import Wanted
 from planning.fit import Capacity, Weights, capacity, weights_per_rank
+from planning.fit.budget import activation_bytes
+from planning.fit.serving_defaults import batch_defaults
 from planning.plan import Engine
 from planning.resolve.manifest import ModelSupport
 from planning.units import GIB
@@ -38,6 +40,7 @@ class Measure:
 
     weights_bytes: int | None
     cache: Callable[[int, int], Cache]
+    activation_bytes: int = 0
     notes: Notes = Notes()
 
 
@@ -63,12 +66,20 @@ def measured(case: Case, model: Wanted, engine: Engine, support: ModelSupport, c
                                "when it starts") for r in unknown)
         notes = Notes(tuple(r for r in got.refusals if r not in unknown), (), got.warnings + left_open)
         return Cache(got.one_request_bytes, got.estimated_max_model_len, got.kv_cache_tokens, got.max_concurrency, notes)
-    return Measure(given if weights.bytes_per_rank is None else weights.bytes_per_rank, cache, Notes(warnings=weights.warnings))
+    tokens, seqs = batch_defaults(version, "rocm", tp, card_bytes)
+    activations = _activations(config, max_num_batched_tokens=number(flags, "--max-num-batched-tokens") or tokens,
+                               max_num_seqs=number(flags, "--max-num-seqs") or seqs, tensor_parallel_size=tp, dtype=dtype)
+    return Measure(given if weights.bytes_per_rank is None else weights.bytes_per_rank, cache, activations or 0, Notes(warnings=weights.warnings))
 
 
 @lru_cache(maxsize=4096)
 def _weights(config: Same, tensors: Same, **settings: Any) -> Weights:
     return weights_per_rank(config.value, tensors=tensors.value, device="rocm", **settings)
+
+
+@lru_cache(maxsize=4096)
+def _activations(config: Same, **settings: Any) -> int | None:
+    return activation_bytes(config.value, **settings)
 
 
 @lru_cache(maxsize=4096)

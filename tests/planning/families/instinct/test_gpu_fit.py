@@ -29,7 +29,9 @@ def test_six_and_two_gigabytes(left, verdict, tight):
 def test_lines_add_up_and_the_reserve_is_counted_once():
     memory = plan(leaving(10 * GIB), HOST).memory
     assert memory.required_bytes == sum(line.bytes for line in memory.lines) <= memory.available_bytes == BUDGET
-    assert {line.name: line.bytes for line in memory.lines}["activations-graphs-runtime"] == 4 * GIB
+    sizes = {line.name: line.bytes for line in memory.lines}
+    assert list(sizes) == ["weights", "kv-cache", "activations", "graphs", "runtime", "headroom"]
+    assert sizes["activations"] + sizes["graphs"] + sizes["runtime"] == 4 * GIB
     assert memory.kv_cache_bytes == BUDGET - 4 * GIB - memory.weights_bytes_per_rank and memory.scope == "gpu"
 
 
@@ -37,6 +39,8 @@ def test_enforce_eager_is_configuration():
     found = plan(leaving(3 * GIB), HOST, enforceEager=True)
     assert flags(found)["--enforce-eager"] is True and "tight" not in warnings(found)
     assert any("enforceEager: true" in w.message for w in plan(leaving(3 * GIB), HOST).warnings)
+    assert found.memory.kv_cache_bytes > plan(leaving(3 * GIB), HOST).memory.kv_cache_bytes
+    assert {"enforceEager": True} in [suggestion.set for suggestion in plan(leaving(GIB), HOST).suggestions]
 
 
 def test_the_context_is_limited_where_nobody_insists():

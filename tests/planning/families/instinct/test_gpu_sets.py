@@ -113,6 +113,18 @@ def test_planning_twice_changes_nothing():
     assert {name: found.launch for name, found in second.items()} == {name: found.launch for name, found in first.items()}
 
 
+def test_a_lowered_share_and_a_size_stay():
+    host = machines.host(number=2)
+    first = plan_all({"a": request("o/one")}, host, {"a": ONE}, survey=machines.survey(host, {0: 60, 1: 60}))["a"]
+    assert "vram-shared" in warnings(first)
+    survey = machines.survey(host, {0: 180, 1: 60}, containers=(OurContainer("vllm-test-a", "test", "a", True, gpus=(0,), port=8000),))
+    assert plan_all({"a": request("o/one")}, host, {"a": ONE}, {"a": document(first)}, survey)["a"].launch == first.launch
+    crowded = plan_all({"a": request("o/two")}, host, {"a": TWO}, survey=machines.survey(host, {}))["a"]
+    smaller = plan_all({"a": request("o/two", kvCacheDtype="fp8")}, host, {"a": TWO}, {"a": document(crowded)})["a"]
+    assert smaller.placement.gpus == crowded.placement.gpus == (0, 1)
+    assert plan_all({"a": request("o/one")}, host, {"a": ONE}, {"a": document(crowded)})["a"].placement.tensor_parallel_size == 1
+
+
 @pytest.mark.parametrize("order", [("a", "b"), ("b", "a")])
 def test_order_of_declaration_does_not_matter(order):
     models = {"a": TWO, "b": FOUR}
