@@ -179,7 +179,16 @@ def _typed(kind: Any, value: Any) -> Any:
     if origin is tuple:
         each = (inside[0],) * len(value) if inside[1:] == (...,) else inside
         return tuple(_typed(item, part) for item, part in zip(each, value))
-    return int(value) if kind is int else value
+    return int(value) if kind is int else value if kind in (float, str) else _whole(value)
+
+
+def _whole(value: Any) -> Any:
+    """Free-form data with whole floats as the integers they were."""
+    if isinstance(value, Mapping):
+        return {key: _whole(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_whole(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 @cache
