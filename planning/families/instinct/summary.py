@@ -24,7 +24,7 @@ def summary(case: Case, engine: Engine | None, support: ModelSupport | None, cho
 
 
 def _model(case: Case, model: Wanted) -> str:
-    name, commit = model.match.model, (model.manifest.revision or "local")[:12]
+    name, commit = model.match.model, (model.manifest.revision or model.manifest.requested_revision)[:12]
     base = served_model(case)
     swapped = f", in place of {base} (variant: {case.request.variant})" if name.lower() != base.lower() else ""
     return f"{name} @ {'not read' if model.estimated else commit}{swapped}"
