@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
 
-from tests.planning.paper import TESTS
+from planning.plan import EndpointPlan, document
+from tests.planning.paper import TESTS, plan_one
 
 ROOT = TESTS.parent
 SAYS = {"Refusal", "Warn", "warn", "_warn"}
@@ -52,3 +54,12 @@ def test_tests_that_the_epyc_table_names_exist():
     short.update({name: ROOT / f"tests/planning/test_{name}.py" for name in ("pipeline", "launch", "handoff", "main")})
     for name, test in re.findall(r"\b(\w+)::(test_\w+)", page):
         assert f"def {test}(" in short[name].read_text(encoding="utf-8"), f"{name}::{test}"
+
+
+def test_a_plan_is_what_its_schema_says():
+    from pydantic import TypeAdapter
+
+    text = json.dumps(document(plan_one("genoa-dual")))
+    assert document(TypeAdapter(EndpointPlan).validate_json(text)) == json.loads(text)
+    schema = json.loads((ROOT / "docs/schema/plan.json").read_text(encoding="utf-8"))
+    assert set(schema["properties"]) == set(json.loads(text))

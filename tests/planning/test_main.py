@@ -54,6 +54,14 @@ def test_all_bad_values_at_once(capsys):
     assert len(plan["refusals"]) == 3 and any("did you mean port?" in refusal["do"] for refusal in plan["refusals"])
 
 
+@pytest.mark.parametrize("words, key", [(["detect", HOST], "cpu"), (["resolve", MODEL], "launchable"),
+                                        (["capacity", MODEL, "--kv-cache-gib", "1", "--max-model-len", "4096"], "kv_cache_num_blocks")])
+def test_every_verb_answers_with_one_document(capsys, words, key):
+    status, out, err = answer(capsys, [*words, "--json"])
+    assert (status, err) == (0, "") and key in json.loads(out)
+    assert answer(capsys, words)[1].strip()
+
+
 @pytest.mark.parametrize("words", [[*PLAN[:3], "--host", "/nonexistent", *PLAN[5:]], [*PLAN[:5], "--model", "/nonexistent"], ["plan", "--family", "epyc"],
                                    ["plan", "--stack", "/nonexistent.yaml"], ["plan", "--stack", "x", "--family", "epyc"]])
 def test_unreadable_input_is_status_2(capsys, words):
