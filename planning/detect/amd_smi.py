@@ -15,13 +15,13 @@ from planning.detect.text import clean, is_cut, known, lines, number
 def parse(text: str) -> Listing:
     """What one amd-smi call said; an empty, incomplete Listing for help texts and errors."""
     body = clean(text)
-    if re.search(r"^\s*[\[{]\s*$|^\s*[\[{].*[:\"}\]]", body, re.M) and '"' in body:
+    if '"' in body and any(line.lstrip().startswith(("{", "[")) for line in body.split("\n")):
         found = parse_json(body)
         if found.devices or found.unplaced:
             return found
     if "AMD-SMI " in body and "|====" in body:
         return parse_table(body)
-    if re.search(r"^GPU(_ID)?\b.*\S+\s+\S+", body, re.M) and not re.search(r"^GPU: ", body, re.M):
+    if re.search(r"^GPU(_ID)?[ \t]+\S", body, re.M) and not re.search(r"^GPU: ", body, re.M):
         return parse_monitor(body)
     return _parse_blocks(body)
 

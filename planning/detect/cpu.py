@@ -14,6 +14,7 @@ from planning.detect.flags import Flags
 from planning.detect.generation import Identity, identify
 from planning.detect.rocminfo import cpu_agents
 from planning.detect.sources import Source
+from planning.detect.text import clean
 from planning.detect.witnesses import Ledger
 
 PLAIN = ("vendor", "model_name", "cpu_family", "cpu_model", "stepping", "sockets", "cores_per_socket", "threads_per_core",
@@ -47,7 +48,7 @@ def _parse_all(sources: dict[str, list[Source]], ledger: Ledger) -> list[tuple[S
     """lscpu and cpuinfo parsed; what they say about plain fields goes into the ledger."""
     parsed: list[tuple[Source, dict[str, Any]]] = []
     for source in sources.get("lscpu", []):
-        is_json = source.text.lstrip().startswith(("{", "["))
+        is_json = clean(source.text).lstrip().startswith(("{", "["))
         fields = lscpu.parse_json(source.text) if is_json else lscpu.parse_text(source.text)
         parsed.append((Source(source.name, "lscpu-json" if is_json else "lscpu", source.text), fields))
     for source in sources.get("cpuinfo", []):

@@ -116,5 +116,5 @@ def parse_version(text: str) -> dict[str, Any]:
     podman = re.search(r"^podman version ([0-9][\w.+-]*)\s*$", body, re.M)
     if podman:
         return {"is_podman": True, "version": podman[1]}
-    server = re.search(r"Server:.*?Version:\s+([0-9][\w.+-]*)\n", body, re.S)
+    server = re.search(r"Server:.{0,4000}?Version:\s+([0-9][\w.+-]*)\n", body, re.S)
     return {"is_podman": "Emulate Docker CLI using podman" in body or None, "version": server[1] if server else None}

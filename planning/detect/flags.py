@@ -1,6 +1,6 @@
 """Says whether a CPU has an instruction set: yes, no, or unknown because the list of flags is cut or was wrapped in the middle of words.
 
-From the text behind "flags", giving `Flags`. "No" needs a complete list; a flag that only shows up when a word is read as
+From the text behind "flags", giving `Flags`. "No" needs a complete list in one line; a flag that only shows up when a word is read as
 split in two at a line break is unknown.
 """
 from __future__ import annotations
@@ -48,4 +48,5 @@ def read_flags(text: str, followed: bool) -> Flags:
     sure = joined.split()
     if not followed and not text.endswith((" ", "\n")):
         sure = sure[:-1]
-    return Flags(frozenset(sure), frozenset(separate.split()) - frozenset(sure), followed and bool(sure))
+    wrapped = at > 0            # a line of a wrapped list may be missing, so what is not there is unknown
+    return Flags(frozenset(sure), frozenset(separate.split()) - frozenset(sure), followed and bool(sure) and not wrapped)

@@ -12,7 +12,7 @@ from planning.detect.text import clean, lines, number
 COMPLAINTS: tuple[tuple[str, str], ...] = (
     ("no-module", r"amdgpu not found in modules|ROCk module is NOT loaded|/sys/module/amdgpu/initstate: No such file"),
     ("invalid", r"/dev/kfd[^\n]*Invalid argument"),
-    ("denied", r"/dev/kfd[^\n]*Permission denied|\d+ device\(s\) denied|missing the following required groups"),
+    ("denied", r"/dev/kfd[^\n]*Permission denied|\d{1,6} device\(s\) denied|missing the following required groups"),
     ("none", r"No AMD GPUs specified|No JSON data to report|^No GPU devices? (found|detected)"),
 )
 

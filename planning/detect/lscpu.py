@@ -12,7 +12,7 @@ from typing import Any
 from planning.detect import cpulist, tables
 from planning.detect.flags import Flags, read_flags
 from planning.detect.jsonstream import decode
-from planning.detect.text import clean, decimal, known, number
+from planning.detect.text import decimal, known, lines_and_rest, number
 
 NUMBERS = ("cpu_family", "cpu_model", "stepping", "threads_per_core", "cores_per_socket", "sockets", "cpus", "numa_nodes")
 LISTS = ("online", "offline")
@@ -21,10 +21,9 @@ DECIMALS = ("max_mhz", "bogomips")
 
 def parse_text(text: str) -> dict[str, Any]:
     """The fields of lscpu's output for people."""
-    body = clean(text)
-    whole, _, rest = body.rpartition("\n")
-    fields = _fields(_labelled(whole.split("\n")))
-    flags = _flags(body)
+    whole, rest = lines_and_rest(text)
+    fields = _fields(_labelled(whole))
+    flags = _flags([*whole, rest])
     if flags:
         fields["flags"] = flags
     return fields
@@ -52,8 +51,10 @@ def _labelled(whole: list[str]) -> Iterator[tuple[str, str]]:
 
 def _split(line: str) -> tuple[str, str]:
     """('Socket(s)', '2'); the colon may be full-width, and French puts a blank before it."""
-    match = re.match(r"\s*([^:：]{1,80}?)\s*[:：](.*)", line)
-    return (" ".join(match[1].split()), match[2].strip()) if match else ("", "")
+    label, colon, value = line.replace("：", ":", 1).partition(":") if ":" not in line else line.partition(":")
+    if "：" in label:
+        label, colon, value = line.partition("：")
+    return (" ".join(label.split()), value.strip()) if colon and len(label) <= 120 else ("", "")
 
 
 def _flatten(items: Iterable[Any], depth: int = 0) -> Iterator[tuple[str, str]]:
@@ -97,10 +98,9 @@ def _value(field: str, text: str) -> Any:
     return known(text)
 
 
-def _flags(body: str) -> Flags | None:
+def _flags(whole: list[str]) -> Flags | None:
     """The flags line with its continuation lines: all lines up to the next one that has a label."""
     plain, _ = tables.lscpu_labels()
-    whole = body.split("\n")
     for at, line in enumerate(whole):
         label, _ = _split(line)
         if plain.get(label) == "flags":

@@ -21,7 +21,7 @@ FOOTER = "End of ROCm SMI Log"
 def parse(text: str) -> Listing:
     """What one rocm-smi call said."""
     body = clean(text)
-    if '"card' in body.lower() or re.search(r'^\s*"[^"]+"\s*:', body, re.M):
+    if '"card' in body.lower() or re.search(r'^[ \t]*"[^"\n]+"[ \t]*:', body, re.M):
         return _parse_json(body)
     listing = Listing(complete=FOOTER in body)
     driver = re.search(r"Driver version:\s*(\S+)", body)
@@ -92,6 +92,7 @@ def _parse_table(listing: Listing, whole: list[str]) -> None:
     """Concise tables: one or two lines a device between fences of '='."""
     header = ""
     last: int | None = None
+    rows = names = 0
     for line in whole:
         if re.match(r"(GPU|Device)\b\s+\S", line):
             header, last = line, None
@@ -102,9 +103,13 @@ def _parse_table(listing: Listing, whole: list[str]) -> None:
         row = _ROW.match(line)
         if row:
             last = int(row[1])
+            rows += "[Model" in header
             _table_row(listing, last, row[2], header)
-        elif last is not None and re.match(r"\s{4,}\S", line) and "[Model" in header:
+        elif last is not None and re.match(r"\s{4,}\S", line) and "[Model" in header and "(20 chars)" not in line:
+            names += 1
             listing.put(last, "market_name", known(line))
+    if rows != names:       # every device has two lines in that layout
+        listing.complete = False
 
 
 def _table_row(listing: Listing, index: int, rest: str, header: str) -> None:

@@ -6,23 +6,27 @@ so nobody may trust it: `lines` leaves it out, `lines_and_rest` hands it over ap
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
-MAX_CHARS = 4_000_000
+MAX_CHARS = 2_000_000
+MAX_LINES = 50_000
+MAX_LINE = 20_000            # a longer line is no line of a table; JSON is read without lines
 _ANSI = re.compile(r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b\[[0-9;?]*[A-Za-z]|\[\d[\d;]*m")
-_TRUNCATED = re.compile(r"^\s*(\[output truncated\]|\.\.\.|…)\s*$", re.M)
+_BLANKS = re.compile(r"[ \t]{1000,}")
+_TRUNCATED = re.compile(r"^[ \t]*(\[output truncated\]|\.\.\.|…)[ \t]*$", re.M)
 
 
+@lru_cache(maxsize=16)          # several parsers look at the same text
 def clean(text: str) -> str:
-    """The text with \\n line ends and without terminal escapes, NUL bytes and byte order mark; at most MAX_CHARS."""
-    cut = len(text) > MAX_CHARS
-    body = text[:MAX_CHARS] if cut else text
-    body = body.replace("\ufeff", "").replace("\x00", "").replace("\r\n", "\n").replace("\r", "\n").replace("\xa0", " ")
-    return _ANSI.sub("", body)
+    """The text with \\n line ends and without terminal escapes, NUL bytes and byte order mark; at most MAX_CHARS and MAX_LINES."""
+    body = text[:MAX_CHARS].replace("\ufeff", "").replace("\x00", "").replace("\r\n", "\n").replace("\r", "\n").replace("\xa0", " ")
+    body = _BLANKS.sub(" " * 1000, _ANSI.sub("", body))
+    return body if body.count("\n") <= MAX_LINES else "\n".join(body.split("\n", MAX_LINES)[:MAX_LINES])
 
 
 def lines_and_rest(text: str) -> tuple[list[str], str]:
-    """Whole lines, and what follows the last newline (empty when the text ends with one)."""
-    *whole, rest = clean(text).split("\n")
+    """Whole lines, and what follows the last newline (empty when the text ends with one). Lines of absurd length are emptied."""
+    *whole, rest = (line if len(line) <= MAX_LINE else "" for line in clean(text).split("\n"))
     return whole, rest
 
 

@@ -79,7 +79,9 @@ def _start(lane: list[Probe]) -> str:
     steps: list[str] = []
     for at, probe in enumerate(lane):
         run = f"probe {probe.name} {probe.timeout_seconds} {probe.max_bytes // 512 * 4}"
-        steps.append(run if at == 0 else f'read -r r <"$d/{lane[at - 1].name}.status"; [ "$r" = {TIMEOUT_STATUS} ] && exit; {run}')
+        rest = " ".join(later.name for later in lane[at:])
+        give_up = f'{{ for n in {rest}; do echo {TIMEOUT_STATUS} >"$d/$n.status"; done; exit; }}'
+        steps.append(run if at == 0 else f'read -r r <"$d/{lane[at - 1].name}.status"; [ "$r" = {TIMEOUT_STATUS} ] && {give_up}; {run}')
     return "( " + "; ".join(steps) + " ) >/dev/null 2>&1 </dev/null &"
 
 

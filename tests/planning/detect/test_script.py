@@ -111,5 +111,5 @@ def test_split_survives_banners_and_a_broken_connection() -> None:
 
 def test_the_script_is_plain_posix_sh() -> None:
     text = probes.script(("facts", "survey"))
-    assert "[[" not in text.replace("[[:", "") and "function " not in text and "<<<" not in text and "$'" not in text and "sudo " not in text.replace(" sudo;", "")
+    assert "[[" not in text.replace("[[:", "") and "function " not in text and "<<<" not in text and "sudo " not in text.replace(" sudo;", "")
     subprocess.run(["sh", "-n"], input=text.encode(), check=True)
