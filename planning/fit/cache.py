@@ -4,6 +4,7 @@ vllm/model_executor/layers/attention (get_kv_cache_spec), vllm/platforms/cpu.py 
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -33,6 +34,7 @@ class CacheSettings:
     align_hybrid: bool = True
     state_dtype: str | None = None
     speculative_tokens: int = 0
+    state_chunk: int = 256           # tokens that the recurrent kernels take at once, decides blocks in "all" mode
 
     @property
     def element_bytes(self) -> int:
@@ -132,6 +134,8 @@ def aligned_block(block: int, state: int, attention: Attention | Latent, setting
     table = load_toml("vllm-capacity.toml")["block"]
     token = latent_specs(attention, 1, settings)[0].token_bytes if isinstance(attention, Latent) else token_bytes(attention, settings)
     step = max(block, table["mla_hybrid"]) if isinstance(attention, Latent) else block
+    if settings.all_mode and settings.prefix_caching:
+        step = math.lcm(step, settings.state_chunk)
     block = max(block, step * ceil_div(state, step * token))
     return block, block * token
 

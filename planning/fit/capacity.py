@@ -146,7 +146,8 @@ def cache_settings(config: Mapping[str, Any], text: View, layers: Sequence[Layer
     caching = prefix if prefix is not None else (not recurrent or (attention and rules.hybrid_prefix_caching))
     aligned = align if align is not None else (device != "cpu" or rules.align_hybrid_on_cpu)
     all_mode = rules.mamba_all_mode and text.model_type in load_toml("vllm-capacity.toml")["family"]["state_for_every_block"]
-    return CacheSettings(rules, device, tp, block_size, model_dtype(config, dtype), kv_cache_dtype, caching, all_mode, aligned, state_dtype, speculative)
+    return CacheSettings(rules, device, tp, block_size, model_dtype(config, dtype), kv_cache_dtype, caching, all_mode, aligned, state_dtype, speculative,
+                         text.number("mamba_chunk_size", "chunk_size", default=256))
 
 
 def measured(known: Capacity, layers: tuple[Layer, ...], settings: CacheSettings, kv_cache_bytes: int, request: Request) -> Capacity:

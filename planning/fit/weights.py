@@ -113,6 +113,8 @@ def extra_tables(text: View, layers: int, tp: int) -> int:
     total = 0
     if positions:
         total += (text.number(*positions["keys"]) + positions.get("extra", 0)) * hidden + text.number("type_vocab_size") * hidden
+    narrow = text.number("word_embed_proj_dim", default=hidden)
+    total += 2 * narrow * hidden if narrow != hidden else 0
     per_layer = text.number("hidden_size_per_layer_input")
     if per_layer:
         vocab = text.number("vocab_size_per_layer_input", default=text.number("vocab_size"))
