@@ -47,7 +47,7 @@ Text = Annotated[str, Field(max_length=4096), AfterValidator(_printable)]
 Tokens = Annotated[int, Field(strict=True, ge=1, le=100_000_000)]
 Count = Annotated[int, Field(strict=True, ge=1, le=4096)]
 Seconds = Annotated[int, Field(strict=True, ge=1, le=604_800)]
-HostPath = Annotated[Text, _matching(re.compile(r"[/~][^:,\0]*\Z"), "an absolute path on the host without ':' and ','")]
+HostPath = Annotated[Text, _matching(re.compile(r"~?/[^:,\0]*\Z"), "an absolute path on the host without ':' and ','")]
 
 
 class _Keys(BaseModel):
@@ -71,9 +71,9 @@ class EndpointRequest(_Keys):
     host: Text = Field(description="name of a host of `hosts`")
     model: Annotated[Text, _matching(MODEL, "a Hub model (`org/name`) or an absolute path on the host")] | None = Field(
         None, description="model on the Hub or directory on the host; each kind has a default")
-    revision: Annotated[Text, _matching(re.compile(r"[\w./-]{1,128}\Z"), "a branch, tag or commit")] = Field(
+    revision: Annotated[Text, _matching(re.compile(r"\w[\w./-]{0,127}\Z"), "a branch, tag or commit")] = Field(
         "main", description="branch, tag or commit; pinned to a commit")
-    served_model_name: Annotated[Text, _matching(re.compile(r"[\w./:@+-]{1,256}\Z"), "a model name")] | None = Field(
+    served_model_name: Annotated[Text, _matching(re.compile(r"[\w/][\w./:@+-]{0,255}\Z"), "a model name")] | None = Field(
         None, description="name in the API; default: the model")
     port: Annotated[int, Field(strict=True, ge=1, le=65535)] | None = Field(None, description="TCP port; default: the first free one from 8000")
     bind_address: Annotated[Text, _matching(re.compile(r"[0-9A-Fa-f.:]{2,45}\Z"), "an IP address")] | None = Field(
@@ -84,12 +84,12 @@ class EndpointRequest(_Keys):
     block_size: Count | None = Field(None, description="`--block-size`")
     dtype: Literal["auto", "bfloat16", "float16", "half", "float32", "float"] | None = Field(None, description="`--dtype`")
     kv_cache_dtype: Literal["auto", "bfloat16", "fp8", "fp8_e4m3", "fp8_e5m2"] | None = Field(None, description="`--kv-cache-dtype`")
-    quantization: Annotated[Text, _matching(re.compile(r"[\w.-]{1,64}\Z"), "a quantization method")] | None = Field(
+    quantization: Annotated[Text, _matching(re.compile(r"\w[\w.-]{0,63}\Z"), "a quantization method")] | None = Field(
         None, description="`--quantization`")
     weight_gib: Annotated[float, Field(gt=0, le=100_000)] | None = Field(None, description="size of the weights, where it cannot be found out")
     chat_template: HostPath | None = Field(None, description="`--chat-template`: a file on the host")
     trust_remote_code: StrictBool = Field(False, description="consent: run code from the model's repository, at the pinned revision")
-    features: tuple[Annotated[Text, _matching(re.compile(r"[\w-]{1,64}\Z"), "a feature")], ...] | None = Field(
+    features: tuple[Annotated[Text, _matching(re.compile(r"\w[\w-]{0,63}\Z"), "a feature")], ...] | None = Field(
         None, description="features of the recipe (`tool_calling`, `reasoning` …); default: those two")
     image: Annotated[Text, _matching(IMAGE, "an image reference")] | None = Field(None, description="image of your own, with a version tag")
     image_digest: Annotated[Text, _matching(re.compile(r"sha256:[0-9a-f]{64}\Z"), "a digest (`sha256:…`)")] | None = Field(
@@ -130,7 +130,7 @@ class InstinctRequest(EndpointRequest):
     gpus: tuple[Annotated[int, Field(strict=True, ge=0, le=1023)], ...] | None = Field(None, description="amd-smi indexes; default: chosen")
     tensor_parallel_size: Count | None = Field(None, description="`--tensor-parallel-size`; default: the smallest that fits")
     gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] | None = Field(None, description="`--gpu-memory-utilization`")
-    variant: Annotated[Text, _matching(re.compile(r"[\w.-]{1,64}\Z"), "a variant")] | None = Field(None, description="variant of the recipe")
+    variant: Annotated[Text, _matching(re.compile(r"\w[\w.-]{0,63}\Z"), "a variant")] | None = Field(None, description="variant of the recipe")
     enforce_eager: StrictBool = Field(False, description="`--enforce-eager`")
     fix_numa_balancing: StrictBool = Field(False, description="switch kernel.numa_balancing off while the endpoint is up")
 

@@ -8,6 +8,7 @@ import urllib.request
 import pytest
 
 from tests.e2e import models
+from tests.e2e.conftest import ZENTORCH
 
 CHAT = {"kind": "epyc", "host": "box", "model": models.TINY, "maxModelLen": 4096}
 TYPE = "pulumi-python:dynamic/amd-vllm:"
@@ -95,7 +96,7 @@ def test_the_container_is_what_the_plan_says(served, genoa):
     (("stop", "vllm-e2e-chat"), "stopped"),
     (("kill", "vllm-e2e-chat"), "137"),
     (("update", "--cpuset-cpus", "0", "vllm-e2e-chat"), "cpuset-cpus"),
-    (("exec", "vllm-e2e-chat", "stand-in", "fail", "hang"), "generation does not come back"),
+    (("exec", "vllm-e2e-chat", "/stand-in", "fail", "hang"), "generation does not come back"),
     (("rm", "--force", "vllm-e2e-chat"), None),
 ], ids=["stopped", "killed", "changed", "hung", "removed"])
 def test_refresh_tells_what_is_wrong_and_up_repairs_it(served, genoa, harm, told):
@@ -110,7 +111,9 @@ def test_refresh_tells_what_is_wrong_and_up_repairs_it(served, genoa, harm, told
     assert seen["State"]["Running"] and "," not in seen["HostConfig"]["CpusetCpus"]
 
 
-def test_two_endpoints_on_one_host_share_nothing(project, hub, genoa):
+def test_two_endpoints_on_one_host_share_nothing(project, hub, make_host):
+    genoa = make_host("genoa-small", memory_bytes=96 << 30)
+    ZENTORCH.load(genoa.engine)
     models.add(hub)
     keys = {**CHAT, "cores": 1, "kvCacheGib": 1}
     project.configure({"box": genoa.connection()}, {"a": keys})
