@@ -15,6 +15,11 @@ def two_linear(root: View, tower: View, hidden: int, out: int, text: View) -> Sh
     return stacked * hidden * out + out * out, 0
 
 
+def two_replicated(root: View, tower: View, hidden: int, out: int, text: View) -> Shape:
+    """LLaVA-NeXT-Video: the same two matrices, replicated."""
+    return 0, hidden * out + out * out
+
+
 def one_linear(root: View, tower: View, hidden: int, out: int, text: View) -> Shape:
     """Gemma, PaliGemma, Qwen2-Audio: one matrix."""
     return 0, hidden * out
@@ -92,7 +97,8 @@ def none(root: View, tower: View, hidden: int, out: int, text: View) -> Shape:
 
 
 PROJECTORS: dict[str, Callable[[View, View, int, int, View], Shape]] = {
-    "two_linear": two_linear, "one_linear": one_linear, "patch_merger": patch_merger, "mistral3": mistral3, "llama4": llama4, "internvl": internvl,
+    "two_linear": two_linear, "two_replicated": two_replicated, "one_linear": one_linear, "patch_merger": patch_merger, "mistral3": mistral3,
+    "llama4": llama4, "internvl": internvl,
     "pixel_shuffle": pixel_shuffle, "glm4v": glm4v, "gemma_audio": gemma_audio,
     "audio_two": audio_two, "audio_stack": audio_stack, "qformer": qformer, "none": none,
 }

@@ -46,12 +46,13 @@ def one_tower(root: View, tower: View, text: View, name: str, tp: int) -> int:
     count = tower.number("encoder_layers", "num_hidden_layers", "depth", "num_layers", "n_layer", "layers")
     count = kept_layers(root, count) if kind.get("feature_layer") else count
     out = tower.number(*kind.get("out_keys", ())) or text.number("hidden_size")
-    blocks = count * block_params(tower, kind, hidden)
+    attention, mlp = block_params(tower, kind, hidden)
     divides = tower.number("encoder_attention_heads", "num_attention_heads", "num_heads") % tp == 0
-    split = kind.get("split", True) and divides
+    ranks = tp if kind.get("split", True) and divides else 1
+    blocks = count * (share(mlp, ranks) + share(attention, ranks if kind.get("attention_split", True) else 1))
     ends = input_params(tower, kind, hidden)
     joined, whole = PROJECTORS[table["projector"].get(root.model_type, kind.get("projector", "two_linear"))](root, tower, hidden, out, text)
-    return (share(blocks, tp) if split else blocks) + ends + share(joined, tp) + whole
+    return blocks + ends + share(joined, tp) + whole
 
 
 def kept_layers(root: View, count: int) -> int:
@@ -64,8 +65,8 @@ def kept_layers(root: View, count: int) -> int:
     return count + feature + 1 if feature < 0 else min(feature, count)
 
 
-def block_params(tower: View, kind: Mapping[str, Any], hidden: int) -> int:
-    """One block: four attention matrices (with their own head size where there is one) and the MLP."""
+def block_params(tower: View, kind: Mapping[str, Any], hidden: int) -> tuple[int, int]:
+    """(attention, MLP) of one block: four matrices (with their own head size where there is one), and the MLP with what is beside it."""
     heads = tower.number("encoder_attention_heads", "num_attention_heads", "num_heads")
     head = tower.number("head_dim") if kind.get("head_dim") else 0
     kv_heads = tower.number("num_key_value_heads", default=heads) if kind.get("grouped") else heads
@@ -73,7 +74,7 @@ def block_params(tower: View, kind: Mapping[str, Any], hidden: int) -> int:
     attention = 2 * hidden * inner + (2 * hidden * inner * kv_heads // heads if heads else 2 * hidden * inner)
     keys = kind.get("width_keys", ("encoder_ffn_dim", "intermediate_size", "mlp_hidden_size"))
     width = tower.number(*keys) or int(float(tower.get("mlp_ratio") or 4) * hidden)
-    return attention + kind.get("matrices", 2) * hidden * width + int(kind.get("more", 0) * hidden * hidden)
+    return attention, kind.get("matrices", 2) * hidden * width + int(kind.get("more", 0) * hidden * hidden)
 
 
 def input_params(tower: View, kind: Mapping[str, Any], hidden: int) -> int:
