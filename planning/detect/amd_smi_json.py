@@ -56,7 +56,8 @@ def objects(text: str) -> tuple[list[dict[str, Any]], bool]:
             if isinstance(item, dict):
                 found.append(item)
                 if "gpu" not in item:
-                    found.extend(inner for part in item.values() if isinstance(part, list) for inner in part if isinstance(inner, dict))
+                    parts = [part if isinstance(part, list) else [part] for part in item.values() if isinstance(part, (list, dict))]
+                    found.extend(inner for part in parts for inner in part if isinstance(inner, dict))
     return found, whole
 
 

@@ -37,7 +37,7 @@ def parse_info(text: str) -> dict[str, Any]:
     fields["limits_ignored"] = "rootless-mode without cgroups" in body
     if fields["limits_ignored"] or fields.get("cgroup_driver") == "none":
         fields["rootless"] = True           # only rootless mode has no cgroup driver
-    if "Emulate Docker CLI using podman" in body:
+    if "Emulate Docker CLI using podman" in body or re.search(r"^[ \t]+buildahVersion:", body, re.M):
         fields["is_podman"] = True
     return fields
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 PREFIXES: tuple[tuple[str, str], ...] = (   # the first that fits decides, so longer ones stand before shorter ones
     ("lscpu-p", "lscpu-p"), ("lscpu", "lscpu"), ("cpuinfo", "cpuinfo"), ("sys-cpu", "sys-cpu"), ("sys-node", "sys-node"),
-    ("self-status", "self-status"), ("cgroup", "cgroup"), ("meminfo", "meminfo"), ("numactl-hardware", "numactl"),
+    ("self-status", "self-status"), ("cgroup", "cgroup"),
+    ("memory.max", "cgroup"), ("memory.limit_in_bytes", "cgroup"), ("cpuset.cpus", "cgroup"), ("meminfo", "meminfo"), ("numactl-hardware", "numactl"),
     ("numactl-h", "numactl"), ("kfd-topology", "kfd-topology"), ("pci-display", "pci"), ("dev-access", "dev-access"),
     ("amd-smi-version", "amd-smi-version"), ("amd-smi-monitor", "amd-smi-monitor"), ("amd-smi", "amd-smi"),
     ("rocm-smi", "rocm-smi"), ("rocminfo", "rocminfo"), ("amdgpu-module", "amdgpu-module"), ("rocm-version", "rocm-version-file"),
@@ -34,8 +35,10 @@ def sort(outputs: Mapping[str, str]) -> dict[str, list[Source]]:
     """Sources by subject, those of one subject in order of their names; empty ones count too (a probe that said nothing)."""
     sorted_sources: dict[str, list[Source]] = {}
     for name in sorted(outputs):
-        subject = subject_of(name)
-        sorted_sources.setdefault(subject, []).append(Source(name, subject, outputs[name]))
+        subject, text = subject_of(name), outputs[name]
+        if subject == "cgroup" and not name.lower().startswith("cgroup"):       # one file of a cgroup by its own name, as `cat` prints it
+            text = f"{name.removesuffix('.txt')}:{text}"
+        sorted_sources.setdefault(subject, []).append(Source(name, subject, text))
     return sorted_sources
 
 

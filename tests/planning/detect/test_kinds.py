@@ -111,12 +111,14 @@ def test_limits_of_cgroups_up_the_tree() -> None:
     doc = read(meminfo_txt="MemTotal: 1056450248 kB\n",
                cgroup_txt="/sys/fs/cgroup/a/b/memory.max:max\n/sys/fs/cgroup/a/memory.max:96636764160\n/sys/fs/cgroup/a/b/cpuset.cpus.effective:0-7\n")
     assert doc["memory"]["limit_bytes"] == 96636764160 and doc["cpu"]["allowed"] == "0-7"
-    old = read(cgroup_txt="/sys/fs/cgroup/memory/x/memory.limit_in_bytes:9223372036854771712\n/sys/fs/cgroup/memory/memory.limit_in_bytes:160102875136\n")
+    old = read(cgroup_txt="/sys/fs/cgroup/memory/x/memory.limit_in_bytes:9223372036854771712\n"
+                           "/sys/fs/cgroup/memory/memory.limit_in_bytes:160102875136\n")
     assert old["memory"]["limit_bytes"] == 160102875136
 
 
 def test_docker_desktop_is_said() -> None:
-    doc = read(docker__info_json='{"ServerVersion":"28.0.4","OperatingSystem":"Docker Desktop","CgroupDriver":"cgroupfs","CgroupVersion":"2","ServerErrors":null}\n')
+    doc = read(docker__info_json='{"ServerVersion":"28.0.4","OperatingSystem":"Docker Desktop",'
+                                  '"CgroupDriver":"cgroupfs","CgroupVersion":"2","ServerErrors":null}\n')
     assert doc["runtimes"]["docker"]["desktop"] is True and "docker-desktop" in codes(doc)
 
 
@@ -170,5 +172,32 @@ def test_flags_joined_with_blanks_inside_a_word() -> None:
 
 
 def test_sku_with_a_colon_is_no_label() -> None:
-    doc = read(rocm__smi__showproductname_txt="GPU[0]\t\t: Card Series: \t\tAMD Instinct MI210\nGPU[0]\t\t: Card SKU: \t\tD67: 301\n==== End of ROCm SMI Log ====\n")
+    doc = read(rocm__smi__showproductname_txt="GPU[0]\t\t: Card Series: \t\tAMD Instinct MI210\nGPU[0]\t\t: Card SKU: \t\tD67: 301\n"
+                                               "==== End of ROCm SMI Log ====\n")
     assert doc["gpus"]["devices"][0]["market_name"] == "AMD Instinct MI210"
+
+
+def test_french_and_traditional_chinese_labels() -> None:
+    french = read(lscpu_txt="Identifiant constructeur\xa0:     AuthenticAMD\nNom de modèle\xa0:   AMD EPYC 9654 96-Core Processor\n"
+                            "Famille de processeur\xa0: 25\n"
+                            "Modèle\xa0: 17\nThread(s) par cœur\xa0: 2\nCœur(s) par socket\xa0: 96\nSocket(s)\xa0: 2\nNœud(s) NUMA\xa0: 2\n"
+                            "Nœud NUMA\xa00 de processeur(s)\xa0: 0-95,192-287\nNœud NUMA\xa01 de processeur(s)\xa0: 96-191,288-383\n")
+    assert (french["cpu"]["generation"], french["cpu"]["sockets"], french["cpu"]["cpus"]) == ("Genoa", 2, 384)
+    assert [node["cpus"] for node in french["cpu"]["nodes"]] == ["0-95,192-287", "96-191,288-383"]
+    taiwan = read(lscpu_txt="供應商識別號：      AuthenticAMD\nCPU 家族：     26\n型號：     17\n每核心執行緒數：   2\n")
+    assert (taiwan["cpu"]["zen"], taiwan["cpu"]["threads_per_core"], taiwan["cpu"]["is_epyc"]) == (5, 2, True)
+
+
+def test_cgroup_files_by_their_own_name() -> None:
+    facts, _ = read_host("box", {"memory.max.txt": "96636764160\n", "cpuset.cpus.effective.txt": "8-15\n"})
+    assert facts.memory.limit_bytes == 96636764160 and facts.cpu.allowed == tuple(range(8, 16))
+
+
+def test_gpu_data_holding_one_object() -> None:
+    gpus = read(amd__smi__static_json='{"gpu_data": {"gpu": 0, "asic": {"device_id": "0x75a3"}}}\n')["gpus"]
+    assert (gpus["count"], gpus["devices"][0]["product"]) == (1, "MI355X")
+
+
+def test_podman_behind_docker_info() -> None:
+    doc = read(docker__info_txt="host:\n  arch: amd64\n  buildahVersion: 1.33.2\n  cgroupVersion: v2\n")
+    assert doc["runtimes"]["docker"]["is_podman"] is True

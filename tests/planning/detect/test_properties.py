@@ -1,4 +1,7 @@
-"""Damaged recordings: cut anywhere, a line missing, other line ends, NUL bytes, very long lines, wrong encodings. Never a crash, never a wrong certain answer."""
+"""Damaged recordings: cut anywhere, a line missing, other line ends, NUL bytes, very long lines, wrong encodings.
+
+Never a crash, never a wrong certain answer.
+"""
 from __future__ import annotations
 
 import json
@@ -97,12 +100,14 @@ def test_any_text_in_any_file(prefix: str, suffix: str, content: str | bytes) ->
 JSONISH = st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
                        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(
                            ["gpu", "gpu_data", "asic", "vram", "size", "value", "unit", "bus", "bdf", "host", "version", "security", "lscpu", "field",
-                            "data", "children", "ServerErrors", "SecurityOptions", "CgroupVersion", "card0", "Names", "Labels", "Ports", "partition"]), inner, max_size=5),
+                            "data", "children", "ServerErrors", "SecurityOptions", "CgroupVersion", "card0", "Names", "Labels", "Ports", "partition"]),
+                           inner, max_size=5),
                        max_leaves=20)
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.sampled_from(["amd-smi-static.json", "amd-smi-version.json", "rocm-smi.json", "docker-info.json", "podman-info.json", "lscpu.json", "docker-ps.json"]), JSONISH)
+@given(st.sampled_from(["amd-smi-static.json", "amd-smi-version.json", "rocm-smi.json",
+                        "docker-info.json", "podman-info.json", "lscpu.json", "docker-ps.json"]), JSONISH)
 def test_json_of_any_shape(name: str, value: Any) -> None:
     read({name: json.dumps(value) + "\n"})
 

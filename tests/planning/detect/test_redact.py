@@ -12,13 +12,16 @@ from planning.detect import load_recording, probes, read_host
 from planning.detect.redact import redact
 
 ROOT = Path(__file__).resolve().parents[3]
-DOCKER = {"ID": "7TRN:IPZB:QYBB:VPBQ:UMPP:KARE:6ZNR:XE6T:7EWV:PKF4:ZOJD:TPYS", "Name": "gpu-box.corp.example", "ServerVersion": "28.2.1", "CgroupDriver": "systemd",
-          "CgroupVersion": "2", "SecurityOptions": ["name=seccomp,profile=default"], "HttpProxy": "http://alice:secret@10.1.2.3:3128", "DockerRootDir": "/home/alice/docker",
+DOCKER = {"ID": "7TRN:IPZB:QYBB:VPBQ:UMPP:KARE:6ZNR:XE6T:7EWV:PKF4:ZOJD:TPYS", "Name": "gpu-box.corp.example",
+          "ServerVersion": "28.2.1", "CgroupDriver": "systemd",
+          "CgroupVersion": "2", "SecurityOptions": ["name=seccomp,profile=default"],
+          "HttpProxy": "http://alice:secret@10.1.2.3:3128", "DockerRootDir": "/home/alice/docker",
           "OperatingSystem": "Ubuntu 24.04.3 LTS"}
 OUTPUTS = {
     "session.txt": "uid=1000\nuser=alice\ngroups=alice docker secret-project render\nhome=/home/alice\nssh_address=10.20.30.40\n",
     "docker-info.json": json.dumps(DOCKER) + "\n",
-    "docker-ps.json": json.dumps({"Names": "payroll", "Command": "run --password hunter2", "Labels": "com.corp=1", "State": "running", "Ports": "10.20.30.40:8443->443/tcp"})
+    "docker-ps.json": json.dumps({"Names": "payroll", "Command": "run --password hunter2",
+                                  "Labels": "com.corp=1", "State": "running", "Ports": "10.20.30.40:8443->443/tcp"})
     + "\n" + json.dumps({"Names": "vllm-dev-chat", "Labels": "amd-vllm.stack=dev,amd-vllm.cpus=0-5,48-53,x=y", "State": "running", "Ports": ""}) + "\n",
     "docker-images.txt": "registry.corp.example:5000/team/model:1\nghcr.io/x/y:2\n",
     "findmnt-hf-cache.txt": "/home/alice/.cache nas01.corp.example:/export/alice nfs4 rw,addr=10.20.30.41\n",
@@ -27,7 +30,8 @@ OUTPUTS = {
     "amd-smi-static.txt": "GPU: 0\n    ASIC:\n        MARKET_NAME: AMD Instinct MI300X\n        DEVICE_ID: 0x74a1\n        ASIC_SERIAL: 0x1A2B3C4D5E6F7081\n"
                           "    BUS:\n        BDF: 0000:05:00.0\n    BOARD:\n        PRODUCT_SERIAL: 692251001234\n",
     "amd-smi-list.txt": "GPU: 0\n    BDF: 0000:05:00.0\n    UUID: 2aff74a1-0000-1000-8012-3456789abcde\n",
-    "rocminfo.txt": "Agent 1\n  Name:                    gfx942\n  Uuid:                    GPU-1234567890abcdef\n  Device Type:             GPU\n  BDFID:                   1280\n*** Done ***\n",
+    "rocminfo.txt": "Agent 1\n  Name:                    gfx942\n  Uuid:                    GPU-1234567890abcdef\n"
+                    "  Device Type:             GPU\n  BDFID:                   1280\n*** Done ***\n",
     "amd-smi-version.txt": "AMDSMI Tool: 23.4.2+505b858 | AMDSMI Library version: 24.2.0.0 | ROCm version: 6.1.0\n",
 }
 SECRETS = ("alice", "gpu-box", "corp", "secret", "hunter2", "payroll", "10.20.30", "10.1.2.3", "fd00", "281E140A", "1A2B3C4D5E6F7081", "692251001234",
