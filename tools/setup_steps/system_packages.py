@@ -9,7 +9,7 @@ from .progress import SetupError, done, say
 
 NEEDED = {
     "dockerd": "docker.io", "docker": "docker.io", "podman": "podman", "sshd": "openssh-server", "ssh": "openssh-client",
-    "ip": "iproute2", "iptables": "iptables", "unshare": "util-linux", "nsenter": "util-linux",
+    "ip": "iproute2", "iptables": "iptables", "unshare": "util-linux", "nsenter": "util-linux", "setpriv": "util-linux",
 }
 """Program -> Debian's package."""
 
@@ -32,7 +32,9 @@ def install() -> None:
                          "or run `SKIP_E2E=1 make test`")
     say(f"end-to-end tests: installing {', '.join(packages)} from the distribution")
     _apt("update", "-qq")
-    _apt("install", "-y", "-qq", "--no-install-recommends", *packages)
+    _apt("install", "-y", "-qq", *packages)
+    if set(missing()) == {"docker"}:                                  # newer distributions have the client in a package of its own
+        _apt("install", "-y", "-qq", "docker-cli")
     if missing():
         raise SetupError(f"installed, but still not found: {', '.join(sorted(missing()))}")
     done("end-to-end tests: packages are there")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 
@@ -19,6 +20,7 @@ class Bed:
     """Makes hosts and engines, and takes all of them down."""
 
     def __init__(self) -> None:
+        os.environ["PATH"] += ":/usr/sbin:/sbin"          # some environments of root lack them
         lacking = [name for name in NEEDED if not shutil.which(name)]
         if lacking:
             raise BedError(f"the test bed needs {', '.join(lacking)}: run `tools/setup --e2e`, or leave the end-to-end tests out with SKIP_E2E=1")
