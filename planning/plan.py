@@ -102,12 +102,16 @@ class LaunchSpec:
 
 @dataclass(frozen=True)
 class HealthSpec:
-    """The proof: one deterministic generation. `requires_log`: a start-up line without which the result is blocked."""
+    """The proof: one deterministic generation. `requires_log`: a start-up line without which the result is blocked.
+
+    `stack`: what the family wants of the software really in the image, read after the pull (`Family.judge_stack`).
+    """
 
     deadline_seconds: int
     path: str
     body: Mapping[str, Any]
     requires_log: str | None = None
+    stack: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

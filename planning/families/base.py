@@ -50,6 +50,7 @@ class Case:
     name: str = "endpoint"
     has_api_key: bool = False                   # whether, never which
     local: bool = False                         # the host is the machine that plans
+    advertise_address: str | None = None        # where readers reach the host, if not at the address we bind to
     own_port: int | None = None                 # the port it has already
     generation: int = 0                         # of its container, carried over from the last plan
 
@@ -81,3 +82,4 @@ class Family:
     summary: Callable[[Case, Engine | None, ModelSupport | None, Choice | None], tuple[tuple[str, str], ...]]
     suggestions: Callable[[Case, Notes], Iterable[tuple[Mapping[str, Any], str]]]         # candidates; the pipeline tries them
     claims: Callable[[Choice], Claims]                                                     # what a fitting endpoint holds
+    judge_stack: Callable[[Mapping[str, Any], Mapping[str, Any] | None], Notes]           # plan's document, stack read (None: unknown)

@@ -8,6 +8,7 @@ from planning.families.epyc.claims import claims
 from planning.families.epyc.gates import engine
 from planning.families.epyc.health import health
 from planning.families.epyc.launch import launch
+from planning.families.epyc.stack import judge_stack
 from planning.families.epyc.suggest import suggestions
 from planning.families.epyc.summary import summary
 
@@ -18,4 +19,4 @@ def default_model() -> str:
 
 
 FAMILY = Family(kind="epyc", device="cpu", default_model=default_model, engine=engine, choose=choose, launch=launch, health=health,
-                summary=summary, suggestions=suggestions, claims=claims)
+                summary=summary, suggestions=suggestions, claims=claims, judge_stack=judge_stack)

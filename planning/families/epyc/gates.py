@@ -49,6 +49,12 @@ def _path(case: Case) -> tuple[str, Notes]:
     return "zentorch", _unverified(case, True)
 
 
+def pinned_vllm(case: Case, backend: str) -> str | None:
+    """The only vLLM with which zentorch was validated on this generation; None where that is not one version."""
+    data = load_toml("epyc.toml")["zentorch"]
+    return data["vllm_version"] if backend == "zentorch" and _counted(case) in data["pinned_only"] else None
+
+
 def validated(case: Case) -> bool:
     """Whether zentorch was validated on this generation, or on the one whose cores and instructions it shares."""
     return _counted(case) in load_toml("epyc.toml")["zentorch"]["validated"]
@@ -120,10 +126,10 @@ def _stock_runs(case: Case, backend: str) -> Notes:
 
 def _stack(case: Case, backend: str, version: str) -> Notes:
     """Generations that were validated with the pinned vLLM only."""
-    data = load_toml("epyc.toml")["zentorch"]
-    if backend != "zentorch" or _counted(case) not in data["pinned_only"] or version == data["vllm_version"]:
+    pinned = pinned_vllm(case, backend)
+    if pinned is None or version == pinned:
         return Notes()
-    why = f"{case.facts.cpu.generation} was validated with vLLM {data['vllm_version']} only; the image has {version}"
+    why = f"{case.facts.cpu.generation} was validated with vLLM {pinned} only; the image has {version}"
     given = case.request.accept_unverified
     return Notes.of(Consent("acceptUnverified", why, given), None if given else Refusal(
         "needs-consent", f"this stack is not validated on {case.facts.name}", why, "acceptUnverified",

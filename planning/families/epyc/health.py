@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from planning.catalog import load_toml
 from planning.families.base import Case, Choice
+from planning.families.epyc.stack import wanted_stack
 from planning.handoff import prompt, served_name
 from planning.plan import Engine, HealthSpec
 from planning.resolve.manifest import ModelSupport
@@ -14,7 +15,7 @@ def health(case: Case, engine: Engine, support: ModelSupport, choice: Choice) ->
     data = load_toml("epyc.toml")
     path, body = prompt(served_name(case), support.primary_endpoint == "chat_completions", data["health"]["smoke_tokens"], 0)
     proof = data["zentorch"]["proof"] if engine.backend == "zentorch" else None
-    return HealthSpec(case.request.wait_seconds or _deadline(choice, data["health"]), "/v1" + path, body, proof)
+    return HealthSpec(case.request.wait_seconds or _deadline(choice, data["health"]), "/v1" + path, body, proof, wanted_stack(case, engine))
 
 
 def _deadline(choice: Choice, data) -> int:

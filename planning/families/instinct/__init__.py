@@ -7,6 +7,7 @@ from planning.families.instinct.choose import choose
 from planning.families.instinct.gates import engine, model_of
 from planning.families.instinct.health import health
 from planning.families.instinct.launch import launch
+from planning.families.instinct.stack import judge_stack
 from planning.families.instinct.suggest import suggestions
 from planning.families.instinct.summary import summary
 
@@ -24,4 +25,4 @@ def claims(choice: Choice) -> Claims:
 __all__ = ["FAMILY", "claims", "default_model", "model_of"]
 
 FAMILY = Family(kind="instinct", device="rocm", default_model=default_model, engine=engine, choose=choose, launch=launch, health=health,
-                summary=summary, suggestions=suggestions, claims=claims)
+                summary=summary, suggestions=suggestions, claims=claims, judge_stack=judge_stack)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from planning.catalog import load_toml
 from planning.families.base import Case, Choice
+from planning.families.instinct.stack import wanted_stack
 from planning.handoff import served_name
 from planning.plan import Engine, HealthSpec
 from planning.resolve.manifest import ModelSupport
@@ -14,7 +15,8 @@ def health(case: Case, engine: Engine, support: ModelSupport, choice: Choice) ->
     chat = support.primary_endpoint == "chat_completions"
     asked = {"messages": [{"role": "user", "content": data["prompt"]}]} if chat else {"prompt": data["prompt"]}
     body = {"model": served_name(case), **asked, "max_tokens": data["max_tokens"], "temperature": 0}
-    return HealthSpec(case.request.wait_seconds or deadline_seconds(weights_bytes(choice)), "/v1/chat/completions" if chat else "/v1/completions", body)
+    return HealthSpec(case.request.wait_seconds or deadline_seconds(weights_bytes(choice)), "/v1/chat/completions" if chat else "/v1/completions", body,
+                      stack=wanted_stack(case))
 
 
 def weights_bytes(choice: Choice) -> int | None:
