@@ -24,10 +24,10 @@ def base_url(address: str, port: int) -> str:
     return f"http://{f'[{address}]' if ':' in address else address}:{port}/v1"
 
 
-def handoff(case: Case, support: ModelSupport, launch: LaunchSpec, advertise: str | None) -> Handoff:
-    """`advertise`: the address readers use; without it the one the server binds to (any address: where SSH arrived)."""
+def handoff(case: Case, support: ModelSupport, launch: LaunchSpec) -> Handoff:
+    """The URL has `advertiseAddress`, else the address the server binds to (any address: where SSH arrived)."""
     bound = {"0.0.0.0": case.facts.ssh_address or "127.0.0.1", "::": case.facts.ssh_address or "::1"}.get(launch.bind_address, launch.bind_address)
-    url, model, chat = base_url(advertise or bound, launch.port), served_name(case), support.primary_endpoint == "chat_completions"
+    url, model, chat = base_url(case.advertise_address or bound, launch.port), served_name(case), support.primary_endpoint == "chat_completions"
     return Handoff(url, model, support.primary_endpoint, tuple(support.supported_endpoints), _curl(url, model, chat, case.has_api_key),
                    _python(url, model, chat, case.has_api_key), stop_command(launch))
 

@@ -16,7 +16,7 @@ from planning.families.base import Case, Choice, Claims, Family
 from planning.handoff import handoff
 from planning.holdings import by_other_stacks, held_before, own_port, without_own
 from planning.launch import hashed
-from planning.place import address_of, port_of
+from planning.place import address_of, name_of, port_of
 from planning.plan import EndpointPlan, LaunchSpec, from_document
 from planning.request import EndpointRequest, parse_endpoint
 from planning.resolve.manifest import ModelManifest, ModelSupport
@@ -35,17 +35,18 @@ def plan_host(stack: str, facts: HostFacts, survey: HostSurvey, requests: Mappin
     for name in sorted(requests, key=lambda name: (name not in before, name)):
         others = Claims.total([foreign, *(claims for other, claims in held.items() if other != name)])
         port = own_port(before.get(name), stack, name, survey)
+        generation = int(previous.get(name, {}).get("generation") or 0)
         case = Case(stack, requests[name], facts, without_own(stack, name, facts, survey, port), manifests[name], others, before.get(name), name,
-                    has_api_key=name in api_keys, local=local, own_port=port, generation=int(previous.get(name, {}).get("generation") or 0))
-        plan, claims = plan_endpoint(case, advertise_address)
+                    name in api_keys, local, advertise_address, port, generation)
+        plan, claims = plan_endpoint(case)
         plans[name] = _settled(plan, before[name]) if name in before else plan
         held.update({name: claims} if claims is not None else {})
     return {name: plans[name] for name in requests}
 
 
-def plan_endpoint(case: Case, advertise_address: str | None = None) -> tuple[EndpointPlan, Claims | None]:
+def plan_endpoint(case: Case) -> tuple[EndpointPlan, Claims | None]:
     """One endpoint beside what others claim, with suggestions that were tried; and what it will hold (None: refused)."""
-    plan, claims = _plan_one(case, advertise_address)
+    plan, claims = _plan_one(case)
     return (plan if claims is not None else replace(plan, suggestions=_suggestions(case, plan))), claims
 
 
@@ -73,7 +74,7 @@ class _Steps:
     notes: Notes
 
 
-def _plan_one(case: Case, advertise: str | None) -> tuple[EndpointPlan, Claims | None]:
+def _plan_one(case: Case) -> tuple[EndpointPlan, Claims | None]:
     steps = _take_steps(case)
     notes, choice, family = _once(steps.notes), steps.choice, steps.family
     ready = not notes.refusals and steps.launch is not None
@@ -86,7 +87,7 @@ def _plan_one(case: Case, advertise: str | None) -> tuple[EndpointPlan, Claims |
     if not ready:
         return plan, None
     return replace(plan, launch=steps.launch, health=family.health(case, steps.engine, steps.support, choice),
-                   handoff=handoff(case, steps.support, steps.launch, advertise)), _held(family, choice, steps.launch)
+                   handoff=handoff(case, steps.support, steps.launch)), _held(family, choice, steps.launch)
 
 
 def _take_steps(case: Case) -> _Steps:
@@ -101,7 +102,7 @@ def _take_steps(case: Case) -> _Steps:
     spec, launched = family.launch(case, engine, support, choice, port, address) if choice else (None, Notes())
     if spec is not None:
         spec = replace(spec, labels={**spec.labels, "amd-vllm.plan": hashed(spec)})
-    return _Steps(family, engine, recipe, support, choice, spec, facts + gates + resolved + placed + ports + addresses + launched)
+    return _Steps(family, engine, recipe, support, choice, spec, facts + gates + resolved + placed + name_of(case) + ports + addresses + launched)
 
 
 def _resolve(case: Case, family: Family, engine: Any) -> tuple[ModelSupport | None, Notes]:
@@ -138,7 +139,7 @@ def _suggestions(case: Case, plan: EndpointPlan) -> tuple[Suggestion, ...]:
     notes = Notes(plan.refusals, plan.consents, plan.warnings)
     for keys, why in family.suggestions(case, notes):
         changed = _with(case, keys)
-        if len(good) < MOST_SUGGESTIONS and changed is not None and all(keys != kept.set for kept in good) and _plan_one(changed, None)[1] is not None:
+        if len(good) < MOST_SUGGESTIONS and changed is not None and all(keys != kept.set for kept in good) and _plan_one(changed)[1] is not None:
             good.append(Suggestion(dict(keys), why))
     return tuple(good)
 

@@ -105,6 +105,15 @@ def port_of(case: Case, own: int | None) -> tuple[int, Notes]:
         "moved", f"{case.name} leaves port {own} of {case.facts.name}, which is in use by another, for {port}"))
 
 
+def name_of(case: Case) -> Notes:
+    """A container of the endpoint's name that is not ours is somebody else's, and stays."""
+    ours = any(c.name == case.container_name and c.stack == case.stack and c.endpoint == case.name for c in case.survey.containers)
+    if case.previous or ours or case.container_name not in case.survey.container_names:
+        return Notes()
+    return Notes.of(Refusal("name-taken", f"{case.facts.name} has a container {case.container_name} that this stack did not make", case.container_name,
+                            "a free name", "rename the endpoint or the stack, or remove that container yourself"))
+
+
 def _first_free(taken: Iterable[int]) -> int:
     return next(port for port in range(FIRST_PORT, 65536) if port not in taken)
 
@@ -129,6 +138,9 @@ def address_of(case: Case) -> tuple[str, Notes]:
         address = "127.0.0.1"
         notes = Notes() if case.local else Notes.of(Warn("bind-unknown", f"{case.facts.name} does not say at which address it is reached, "
                                                          "so the server listens on its loopback only; set bindAddress"))
+    elif address is not None and is_loopback(address) and not case.local and not case.advertise_address:
+        notes = Notes.of(Warn("bind-loopback", f"{case.name} listens on {address} of {case.facts.name} only: reach it through a forward "
+                              f"(ssh -L), or say where a proxy serves it (advertiseAddress of the host)"))
     address = address or case.facts.ssh_address
     if not is_loopback(address) and not case.has_api_key:
         notes += Notes.of(Warn("open-endpoint", f"{case.name} listens on {address} without an API key: everybody who reaches it can use it "

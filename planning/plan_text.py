@@ -1,6 +1,7 @@
 """A plan as a table that people read: the rows to confirm, the budget, and everything that was said."""
 from __future__ import annotations
 
+from planning.fit.table import bar
 from planning.plan import EndpointPlan, MemoryReport
 from planning.units import gib
 
@@ -24,7 +25,8 @@ def _rows(rows: tuple[tuple[str, str], ...]) -> list[str]:
 
 def _budget(memory: MemoryReport) -> list[str]:
     lines = [f"    {line.name:<24}{gib(line.bytes):>14}" for line in memory.lines]
-    total = f"    {'required':<24}{gib(memory.required_bytes):>14}   of {gib(memory.available_bytes)} available on the {memory.scope}, per rank"
+    share = bar(memory.required_bytes, memory.available_bytes, 20)
+    total = f"    {'required':<24}{gib(memory.required_bytes):>14}   of {gib(memory.available_bytes)} available on the {memory.scope}, per rank  {share}"
     holds = [] if memory.kv_cache_tokens is None else [
         f"    {'KV cache':<24}{memory.kv_cache_tokens:>14,} tokens, {memory.max_concurrency or 0:.1f} requests of {memory.max_model_len:,} at once"]
     return ["  memory", *lines, total, *holds]

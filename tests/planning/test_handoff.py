@@ -25,6 +25,12 @@ def test_unknown_address_binds_to_loopback_with_a_warning():
     assert plan.launch.bind_address == "127.0.0.1" and "bind-unknown" in warned(plan)
 
 
+def test_loopback_of_a_remote_host_warns():
+    keys = {"bindAddress": "127.0.0.1"}
+    assert "bind-loopback" in warned(plan_one("genoa-dual", **keys)) and "bind-loopback" not in warned(plan_one("genoa-dual", local=True, **keys))
+    assert "bind-loopback" not in warned(plan_all("genoa-dual", {"chat": keys}, advertise_address="proxy.example.org")["chat"])
+
+
 def test_an_open_endpoint_warns_and_a_key_is_read_from_the_environment():
     assert "open-endpoint" in warned(plan_one("genoa-dual"))
     plan = plan_all("genoa-dual", {"chat": {}}, api_keys=("chat",))["chat"]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planning.detect.facts import HostSurvey
+from planning.detect.facts import HostSurvey, OurContainer
 from planning.plan import document, from_document
 from planning.units import parse_cpu_list
 from tests.planning.paper import documents, host, plan_all, plan_one, warned
@@ -134,6 +134,14 @@ def test_port_of_a_vanished_container_is_given_up_when_another_took_it():
 def test_two_endpoints_cannot_ask_for_one_port():
     plans = plan_all("genoa-dual", {"a": {"port": 9000}, "b": {"port": 9000}})
     assert (plans["a"].verdict, [r.code for r in plans["b"].refusals]) == ("fits", ["port-taken"])
+
+
+def test_a_container_of_somebody_else_is_left_alone():
+    seen = host("synthetic-genoa-dual")[1]
+    survey = replace(seen, container_names=("vllm-dev-chat",))
+    assert [refusal.code for refusal in plan_one("genoa-dual", survey=survey).refusals] == ["name-taken"]
+    ours = replace(survey, containers=(OurContainer("vllm-dev-chat", "dev", "chat", True),))
+    assert plan_one("genoa-dual", survey=ours).verdict == "fits"
 
 
 def test_all_refusals_are_listed_in_one_go():

@@ -6,12 +6,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
 
 from planning.catalog import load_toml
 from planning.errors import Notes, Refusal
 from planning.families.base import Case
 from planning.fit.budget import activation_bytes, cpu_lines
 from planning.fit.capacity import Capacity, capacity
+from planning.identity import Same
 from planning.plan import Engine, Line
 from planning.resolve.manifest import ModelSupport
 from planning.units import GIB
@@ -47,14 +50,24 @@ def _unknown(case: Case) -> Refusal:
 def _capacity(case: Case, engine: Engine, support: ModelSupport, ranks: int, max_model_len: int, kv_bytes: int) -> Capacity:
     request, manifest = case.request, case.manifest
     aligned = request.block_size if request.block_size and request.block_size % load_toml("epyc.toml")["defaults"]["block_size_multiple"] == 0 else None
-    found = capacity(manifest.config, kv_cache_bytes=kv_bytes, max_model_len=max_model_len, tensor_parallel_size=ranks, block_size=aligned,
-                     dtype=support.dtype, kv_cache_dtype=request.kv_cache_dtype or "auto", quantization=request.quantization,
-                     max_num_batched_tokens=request.max_num_batched_tokens, max_num_seqs=request.max_num_seqs, vllm_version=engine.vllm_version,
-                     device="cpu", tensors=manifest.tensors)
+    found = _computed(Same(manifest.config), Same(manifest.tensors), kv_cache_bytes=kv_bytes, max_model_len=max_model_len, tensor_parallel_size=ranks,
+                      block_size=aligned, dtype=support.dtype, kv_cache_dtype=request.kv_cache_dtype or "auto", quantization=request.quantization,
+                      max_num_batched_tokens=request.max_num_batched_tokens, max_num_seqs=request.max_num_seqs, vllm_version=engine.vllm_version)
     return found if request.weight_gib is None else replace(found, weights_bytes_per_rank=int(request.weight_gib * GIB) // ranks)
 
 
+@lru_cache(maxsize=512)
+def _computed(config: Same, tensors: Same, **settings: Any) -> Capacity:
+    """Suggestions and neighbours ask for the same numbers again and again."""
+    return capacity(config.value, device="cpu", tensors=tensors.value, **settings)
+
+
+@lru_cache(maxsize=64)
+def _activations(config: Same, **settings: Any) -> int:
+    return activation_bytes(config.value, **settings) or 0
+
+
 def _measure(found: Capacity, kv_gib: int, case: Case, support: ModelSupport, ranks: int) -> Measure:
-    active = activation_bytes(case.manifest.config, max_num_batched_tokens=found.max_num_batched_tokens, max_num_seqs=found.max_num_seqs,
-                              tensor_parallel_size=ranks, dtype=support.dtype)
-    return Measure(cpu_lines(weights_bytes=found.weights_bytes_per_rank, kv_cache_bytes=kv_gib * GIB, activation_bytes=active or 0, ranks=ranks), found)
+    active = _activations(Same(case.manifest.config), max_num_batched_tokens=found.max_num_batched_tokens, max_num_seqs=found.max_num_seqs,
+                          tensor_parallel_size=ranks, dtype=support.dtype)
+    return Measure(cpu_lines(weights_bytes=found.weights_bytes_per_rank, kv_cache_bytes=kv_gib * GIB, activation_bytes=active, ranks=ranks), found)
