@@ -14,7 +14,7 @@ from planning.errors import Refusal, Warn
 from planning.fit.cache import DTYPE_BYTES, CacheSettings, cache_specs
 from planning.fit.config_view import View, open_config, text_view
 from planning.fit.decoder import decoder_layers
-from planning.fit.gates import judge
+from planning.fit.gates import block_warning, judge
 from planning.fit.grouping import Groups, PagesDoNotUnify, group_layers
 from planning.fit.layer_kinds import Latent, Layer, Recurrent
 from planning.fit.rules import Rules, rules_for
@@ -107,6 +107,7 @@ def capacity(config: Mapping[str, Any], *, kv_cache_bytes: int, max_model_len: i
     refusals = judge(root, text, layers, settings, block_size, pipeline_parallel_size)
     if refusals:
         return replace(known, refusals=refusals)
+    known = replace(known, warnings=known.warnings + block_warning(block_size, settings))
     batched = known.max_num_batched_tokens or 0
     in_flight = batched * in_flight_batches(rules, device, pipeline_parallel_size, async_scheduling)
     request = Request(known.max_model_len or 0, in_flight, max(batched, text.number("max_source_positions")))

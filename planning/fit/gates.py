@@ -4,10 +4,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planning.catalog import load_toml
-from planning.errors import Refusal
+from planning.errors import Refusal, Warn
 from planning.fit.cache import DTYPE_BYTES, CacheSettings
 from planning.fit.config_view import View, class_entry
-from planning.fit.layer_kinds import Attention, Latent, Layer, Recurrent
+from planning.fit.layer_kinds import Attention, Experts, Latent, Layer, Recurrent
 from planning.fit.layer_pattern import layer_kinds
 
 
@@ -16,8 +16,8 @@ def judge(root: View, text: View, layers: Sequence[Layer], settings: CacheSettin
     unknown = unjudgeable(root, text, layers, settings)
     if unknown:
         return unknown
-    checks = (latent_on_cpu(text, layers, settings), heads_divide(text, layers, settings), kv_heads_divide(layers, settings),
-              block_fits(asked_block, layers, settings), stages_divide(layers, pp))
+    checks = (latent_on_cpu(text, layers, settings), plain_experts_on_cpu(text, layers, settings), heads_divide(text, layers, settings),
+              kv_heads_divide(layers, settings), block_fits(asked_block, layers, settings), stages_divide(layers, pp))
     return tuple(refusal for refusal in checks if refusal)
 
 
@@ -65,6 +65,22 @@ def latent_on_cpu(text: View, layers: Sequence[Layer], settings: CacheSettings) 
     return Refusal("architecture-unsupported", f"{kind} is not supported on CPU by vLLM {settings.rules.version}",
                    f"{text.model_type} with kv_lora_rank {latent[0].kv_rank}", "a model with ordinary attention, or a GPU",
                    "use an Instinct endpoint for this model, or choose another model")
+
+
+def plain_experts_on_cpu(text: View, layers: Sequence[Layer], settings: CacheSettings) -> Refusal | None:
+    """vllm/model_executor/layers/fused_moe: "is_act_and_mul=False is supported only for CUDA, XPU and ROCm"."""
+    if settings.device != "cpu" or not any(isinstance(mlp, Experts) and mlp.matrices == 2 for layer in layers for mlp in layer.mlps):
+        return None
+    return Refusal("architecture-unsupported", f"experts without a gate are not supported on CPU by vLLM {settings.rules.version}",
+                   f"{text.model_type} with plain experts", "experts with a gate, or a GPU", "use an Instinct endpoint for this model, or choose another model")
+
+
+def block_warning(asked: int | None, settings: CacheSettings) -> tuple[Warn, ...]:
+    """A block that the planner takes and the CPU kernel of this version does not."""
+    kernel = settings.rules.cpu_kernel_block
+    if settings.device != "cpu" or asked is None or asked % kernel == 0:
+        return ()
+    return (Warn("block-size", f"the CPU kernel of vLLM {settings.rules.version} takes blocks of multiples of {kernel}: it does not start with {asked}"),)
 
 
 def heads_divide(text: View, layers: Sequence[Layer], settings: CacheSettings) -> Refusal | None:

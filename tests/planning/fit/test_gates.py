@@ -21,6 +21,7 @@ def of(config, **settings):
     ({**LLAMA, "num_key_value_heads": 2}, {"tensor_parallel_size": 6}, "tensor-parallel-heads", "32 heads, 6 ranks"),
     ({**LLAMA, "num_attention_heads": 48, "num_key_value_heads": 4, "hidden_size": 6144}, {"tensor_parallel_size": 6}, "tensor-parallel-heads",
      "4 key/value heads"),
+    (config_of("nvidia__NVIDIA-Nemotron-3.5-Lightning-30B-A3B-NVFP4"), {"quantization": "none"}, "architecture-unsupported", "experts without a gate"),
     (LLAMA, {"block_size": 10}, "block-size", "blockSize 10"),
     (LLAMA, {"kv_cache_dtype": "fp3"}, "unknown-dtype", "fp3"),
     (LLAMA, {"pipeline_parallel_size": 2}, "pipeline-parallel", "2 stages"),
@@ -58,6 +59,11 @@ def test_latent_attention_runs_on_a_gpu_and_on_a_newer_cpu():
 def test_odd_configs_never_raise(broken):
     found = of({**LLAMA, **broken})
     assert found.refusals or found.kv_cache_num_blocks
+
+
+def test_a_block_that_only_the_planner_takes_is_warned_of():
+    assert [w.code for w in of(LLAMA, block_size=16, vllm_version="0.32.0").warnings] == ["block-size"]
+    assert of(LLAMA, block_size=16).warnings == of(LLAMA, block_size=64, vllm_version="0.32.0").warnings == ()
 
 
 def test_encoders_keep_no_cache():
