@@ -8,8 +8,12 @@ import subprocess
 import sys
 import time
 import urllib.request
+from pathlib import Path
 
-from tests.e2e.bed import cleaning
+import pytest
+
+from tests.e2e.bed import cleaning, images
+from tests.e2e.bed.processes import BedError
 from tests.e2e.conftest import ZENTORCH
 
 
@@ -77,6 +81,38 @@ def test_a_host_without_docker_and_with_given_memory(make_host):
     assert "GenuineIntel" in host.over_ssh("lscpu").stdout
 
 
+def test_podman_of_a_host_serves_too(make_host):
+    host = make_host(docker=False)
+    image = images.stock("docker.io/vllm/vllm-openai-cpu:v0.25.1-x86_64")
+    image.load(host.podman)
+    host.podman.call("run", "--detach", "--name", "served", "--network", "host", image.name, "org/model", "--port", "8000")
+    assert _get(f"http://{host.address}:8000/version") == {"version": "0.25.1"}
+    assert host.podman.containers() == ["served"]
+    host.podman.start_api()
+    assert "served" in host.run_local("docker", "--host", "unix:///run/podman/podman.sock", "ps").stdout
+
+
+def test_pulumi_runs_here_and_on_a_host(make_project, genoa):
+    for project in (make_project(), make_project(on=genoa)):
+        project.configure({}, {})
+        project.set_secret("hfToken", "hf_not_to_be_seen")
+        assert "hf_not_to_be_seen" not in project.run("config").ok().text
+        assert [each["type"] for each in project.resources()] == []
+        assert project.run("no-such-command").failed().seconds < 60
+    inside = genoa.run_local("curl", "--silent", f"{project.environment['HF_ENDPOINT']}/api/models/no/model")
+    assert "error" in inside.stdout.lower()
+
+
+def test_an_operation_that_hangs_is_killed_with_all_that_it_started(make_project):
+    project = make_project()
+    (project.folder / "__main__.py").write_text("import time\nprint('in the program', flush=True)\ntime.sleep(1000)\n")
+    with pytest.raises(BedError, match="took more than"):
+        project.preview(timeout=10)
+    (project.folder / "__main__.py").write_text("")
+    running = [each for each in Path("/proc").glob("[0-9]*/cmdline") if str(project.folder).encode() in _bytes(each)]
+    assert running == []
+
+
 def test_a_killed_session_is_cleaned_up_by_the_next():
     code = ("import os, signal\nfrom tests.e2e.bed.bed import Bed\nbed = Bed()\nhost = bed.host()\n"
             "print(bed.session.slot, host.namespace.process_id, flush=True)\nos.kill(os.getpid(), signal.SIGKILL)")
@@ -101,3 +137,11 @@ def _get(url: str) -> dict:
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.1)
+
+
+def _bytes(path: Path) -> bytes:
+    """A file of /proc, empty when its process has ended."""
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""

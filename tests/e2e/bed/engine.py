@@ -50,6 +50,8 @@ class DockerEngine:
         """`docker …` on this engine."""
         return run("docker", "--host", self.url, *words, check=check, timeout=timeout, **options)
 
+    call = docker
+
     def containers(self, everything: bool = True) -> list[str]:
         """Names of the containers."""
         words = ["ps", "--format", "{{.Names}}"] + (["--all"] if everything else [])

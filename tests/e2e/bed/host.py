@@ -9,6 +9,7 @@ from pathlib import Path
 from .client import Client
 from .engine import DockerEngine
 from .namespace import Namespace
+from .podman import Podman
 from .processes import BedError, run
 from .session import Session
 from .ssh_server import SshServer
@@ -26,6 +27,7 @@ class Host:
         self.ssh = SshServer(self.namespace, client.identity_file)
         self.engine = DockerEngine(self.folder / "docker", self.folder / "run" / "docker.sock", self.name, self.namespace.inside,
                                    Path("/run/docker.sock")) if docker else None
+        self.podman = Podman(self.namespace)
 
     def open(self) -> Host:
         """Start everything; a second or two. Raises BedError."""

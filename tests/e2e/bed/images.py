@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .engine import DockerEngine
+from .podman import Podman
 from .processes import BedError, run
 
 SOURCE = Path(__file__).resolve().parents[1] / "stand_in"
@@ -33,7 +34,7 @@ class Image:
     entrypoint: tuple[str, ...] = ()
     settings: dict[str, object] = field(default_factory=dict)
 
-    def load(self, engine: DockerEngine) -> str:
+    def load(self, engine: DockerEngine | Podman) -> str:
         """Put it into an engine's store under its name; gives the image's id. Half a second."""
         changes = ["ENV PATH=/usr/local/bin:/usr/bin:/bin", "WORKDIR /workspace", "LABEL org.opencontainers.image.description=stand-in-for-vLLM"]
         if self.entrypoint:
@@ -41,7 +42,7 @@ class Image:
         archive = _archive({"stack": self.stack, **self.settings})
         words = [word for change in changes for word in ("--change", change)]
         with open(archive, "rb") as stream:
-            return engine.docker("import", *words, "-", self.name, stdin=stream).stdout.strip()
+            return engine.call("import", *words, "-", self.name, stdin=stream).stdout.strip()
 
 
 def zentorch(name: str, **settings: object) -> Image:

@@ -55,11 +55,14 @@ def stop(process: subprocess.Popen[bytes], patience: float = 10) -> None:
 
 
 def children(process: int) -> list[int]:
-    """Process ids of the direct children."""
-    try:
-        return list(map(int, Path(f"/proc/{process}/task/{process}/children").read_text().split()))
-    except OSError:
-        return []
+    """Process ids of the direct children, whichever thread started them."""
+    found = []
+    for listed in Path(f"/proc/{process}/task").glob("*/children"):
+        try:
+            found += map(int, listed.read_text().split())
+        except OSError:
+            continue
+    return found
 
 
 def _behind_nsenter(process: int) -> int:
