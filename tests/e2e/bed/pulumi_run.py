@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from .processes import BedError, children, run
+from .processes import DIES_WITH_US, BedError, children, run
 
 NOT_OURS = ("DOCKER_CONTEXT", "DOCKER_HOST", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_TOKEN_PATH", "HF_HUB_OFFLINE", "SSH_AUTH_SOCK",
             "PULUMI_CONFIG_PASSPHRASE_FILE", "PULUMI_STACK")
@@ -51,7 +51,7 @@ class Running:
     def __init__(self, command: list[str], environment: dict[str, str], text: str | None = None) -> None:
         self.command, self._started = command, time.monotonic()
         self._out, self._err = (tempfile.TemporaryFile("w+", errors="replace") for _ in range(2))  # noqa: SIM115 (read when it ends)
-        self.process = subprocess.Popen(command, env=environment, stdout=self._out, stderr=self._err, text=True,
+        self.process = subprocess.Popen([*DIES_WITH_US, *command], env=environment, stdout=self._out, stderr=self._err, text=True,
                                         stdin=subprocess.PIPE if text is not None else subprocess.DEVNULL, start_new_session=True)
         if text is not None:
             self.process.stdin.write(text)
