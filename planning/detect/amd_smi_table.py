@@ -28,9 +28,10 @@ def parse_table(body: str) -> Listing:
         if first:
             broken += pending is not None
             pending = (pci_address(first[1]), first[2])
-        elif second and pending:
+        elif second:
             rows += 1
-            _put(listing, second, pending)
+            broken += pending is None
+            _put(listing, second, pending or (None, ""))
             pending = None
         elif line.startswith("+--") and rows:
             listing.complete = not broken and pending is None

@@ -124,6 +124,8 @@ def _say_lists(sources: dict[str, list[Source]], parsed: list[tuple[Source, dict
         if fields.get("online"):
             ledger.say("cpu.cpus_online", len(fields["online"]), source.name, source.subject)
             lists = lists or fields["online"]
+            if fields.get("offline"):
+                ledger.say("cpu.cpus", len(set(fields["online"]) | set(fields["offline"])), source.name, source.subject)
     return lists
 
 

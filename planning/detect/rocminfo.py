@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from planning.detect.listing import Listing, device_id, gfx_name, pci_from_location
-from planning.detect.text import is_cut, known, lines
+from planning.detect.text import clean, is_cut, known, lines
 
 _FIELDS = {"Marketing Name": "marketing", "Device Type": "type", "Chip ID": "chip", "BDFID": "bdfid", "Node": "node",
            "Compute Unit": "units", "Domain": "domain"}
@@ -17,7 +17,7 @@ _FIELDS = {"Marketing Name": "marketing", "Device Type": "type", "Chip ID": "chi
 
 def parse(text: str) -> Listing:
     """GPU agents; the index is HIP's order, which need not be that of amd-smi."""
-    gpus = [agent for agent in _agents(text) if _is_gpu(agent)]
+    gpus = [agent for agent in _agents(text) if _is_gpu(agent)] if not _gap(text) else []
     listing = Listing(complete=bool(gpus) and _whole(text))
     for index, agent in enumerate(gpus):
         listing.put(index, "gfx", gfx_name(agent.get("name")))
@@ -40,7 +40,15 @@ def cpu_agents(text: str) -> list[dict[str, Any]]:
 
 
 def _whole(text: str) -> bool:
-    return not is_cut(text) and "*** Done ***" in text
+    return not is_cut(text) and "*** Done ***" in text and not _gap(text)
+
+
+def _gap(text: str) -> bool:
+    """Whether an agent is missing in between: then nobody knows which GPU is which."""
+    body = clean(text)
+    agents = [int(number) for number in re.findall(r"^Agent (\d{1,4})[ \t]*$", body, re.M)]
+    names = len(re.findall(r"^  Name:", body, re.M))
+    return bool(agents) and (agents != list(range(1, len(agents) + 1)) or names > len(agents))
 
 
 def _is_gpu(agent: dict[str, Any]) -> bool:

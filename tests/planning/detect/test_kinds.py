@@ -125,8 +125,8 @@ def test_docker_desktop_is_said() -> None:
 def test_docker_reasons() -> None:
     missing, _ = read_host("box", {"docker-info.json": "", "probe-status.txt": "docker-info.json 127\n"})
     assert (missing.docker.reachable, missing.docker.reason) == (False, "missing")
-    down = read(docker__info_json='{"ID":"","Containers":0,"CgroupDriver":"","ServerErrors":["Cannot connect to the Docker daemon at unix:///var/run/docker.sock. '
-                                  'Is the docker daemon running?"]}\n')
+    down = read(docker__info_json='{"ID":"","Containers":0,"CgroupDriver":"","ServerErrors":["Cannot connect to the Docker daemon at '
+                                  'unix:///var/run/docker.sock. Is the docker daemon running?"]}\n')
     assert (down["runtimes"]["docker"]["reachable"], down["runtimes"]["docker"]["reason"]) == (False, "no-daemon")
     silent = read(docker__info_json="")
     assert silent["runtimes"]["docker"]["reachable"] is None
