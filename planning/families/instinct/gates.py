@@ -44,14 +44,18 @@ def _blacklist(match: Match) -> Notes:
 
 
 def runtime(case: Case) -> tuple[str | None, Notes]:
-    """Docker; Podman only when it is asked for."""
+    """Docker; Podman only when it is asked for. One that runs in a virtual machine of its own does not see the GPUs."""
     request = case.request
     if request.runtime == "host":
         return None, Notes.of(Refusal("no-runtime", f"{case.name} cannot run without a container", "runtime: host", "docker (or podman)",
                                       "remove runtime: the ROCm user space comes with the image"))
     if request.runtime == "auto":
         case = replace(case, request=request.model_copy(update={"runtime": "docker"}))
-    return runtime_of(case)
+    name, notes = runtime_of(case)
+    if name == "docker" and case.facts.docker.desktop:
+        notes += Notes.of(Refusal("no-runtime", f"Docker on {case.facts.name} runs in a virtual machine that has no /dev/kfd", "Docker Desktop",
+                                  "Docker Engine on the host itself", "install Docker Engine, or set runtime: podman"))
+    return name, notes
 
 
 def recipe_record(model: Wanted) -> Mapping[str, Any]:

@@ -77,30 +77,30 @@ def is_free(case: Case, gpu: GpuDevice) -> bool:
 
 def sets(case: Case, gpus: Sequence[GpuDevice], size: int) -> list[tuple[GpuDevice, ...]]:
     """Sets of `size` GPUs of one kind that nobody else claims, best first."""
+    free = frozenset(gpu.index for gpu in gpus if is_free(case, gpu))
     kinds: dict[tuple, list[GpuDevice]] = {}
-    for gpu in gpus:
+    for gpu in sorted(gpus, key=lambda gpu: gpu.index):
         if gpu.index not in case.claims.gpus:
             kinds.setdefault((gpu.gfx, gpu.vram_bytes, gpu.compute_partition, gpu.memory_partition), []).append(gpu)
-    found = [chosen for kind in kinds.values() if len(kind) >= size for chosen in _within(case, kind, size)]
-    return sorted(found, key=lambda chosen: _cost(case, chosen))
+    found = [chosen for kind in kinds.values() if len(kind) >= size for chosen in _within(case, kind, size, free)]
+    return sorted(found, key=lambda chosen: _cost(case, chosen, free))
 
 
-def _within(case: Case, kind: list[GpuDevice], size: int) -> list[tuple[GpuDevice, ...]]:
+def _within(case: Case, kind: list[GpuDevice], size: int, free: frozenset[int]) -> list[tuple[GpuDevice, ...]]:
     """Neighbours by index, among all of the kind, among the free ones, and on each NUMA node; and what the endpoint has."""
-    kind = sorted(kind, key=lambda gpu: gpu.index)
-    rows = [kind, [gpu for gpu in kind if is_free(case, gpu)]]
+    rows = [kind, [gpu for gpu in kind if gpu.index in free]]
     rows += [[gpu for gpu in row if gpu.numa_node == node] for row in rows[:2] for node in sorted({g.numa_node for g in kind if g.numa_node is not None})]
     windows = {tuple(row[i:i + size]) for row in rows for i in range(len(row) - size + 1)}
     had = tuple(gpu for gpu in kind if gpu.index in before(case))
     return [*windows, *((had,) if len(had) == size else ())]
 
 
-def _cost(case: Case, chosen: tuple[GpuDevice, ...]) -> tuple:
+def _cost(case: Case, chosen: tuple[GpuDevice, ...], free: frozenset[int]) -> tuple:
+    """What the endpoint has, then free ones, few NUMA nodes, little use by others, neighbours, low numbers."""
     indexes = tuple(gpu.index for gpu in chosen)
-    unfree = sum(not is_free(case, gpu) for gpu in chosen)
-    nodes = {gpu.numa_node for gpu in chosen}
-    used = sum((gpu.vram_bytes or 0) - (free_bytes(case, gpu) or gpu.vram_bytes or 0) for gpu in chosen)
-    return frozenset(indexes) != before(case), unfree, len(nodes), used if unfree else 0, indexes[-1] - indexes[0], indexes
+    unfree = [gpu for gpu in chosen if gpu.index not in free]
+    used = sum((gpu.vram_bytes or 0) - (free_bytes(case, gpu) or gpu.vram_bytes or 0) for gpu in unfree)
+    return frozenset(indexes) != before(case), len(unfree), len({gpu.numa_node for gpu in chosen}), used, indexes[-1] - indexes[0], indexes
 
 
 def container_view(case: Case, chosen: Sequence[GpuDevice]) -> Container:

@@ -77,6 +77,11 @@ def test_docker_only_unless_podman_is_asked_for():
     assert "no-runtime" in codes(plan(SMALL, machines.host(), runtime="host", pythonEnv="/opt/venv"))
 
 
+def test_docker_desktop_does_not_see_the_gpus():
+    host = machines.host()
+    assert codes(plan(SMALL, replace(host, docker=replace(host.docker, desktop=True)))) == ["no-runtime"]
+
+
 def test_warnings_about_the_host():
     assert "rocm-old" in warnings(plan(SMALL, machines.host(rocm_version="6.1.0")))
     assert "rocm-old" in warnings(plan(SMALL, machines.host("mi355x", rocm_version="6.4.1")))
