@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from planning.catalog import load_toml
-from planning.fit.config_view import View
+from planning.fit.config_view import View, class_entry
 from planning.fit.experts import layer_mlps
 from planning.fit.layer_kinds import Attention, Latent, Layer
 from planning.fit.layer_pattern import layer_count, layer_kinds
@@ -62,6 +62,14 @@ def latent_attention(view: View) -> Latent:
     return Latent(view.number("hidden_size"), view.number("num_attention_heads"), view.number("q_lora_rank"), view.number("kv_lora_rank"),
                   view.number("qk_nope_head_dim"), view.number("qk_rope_head_dim"), view.number("v_head_dim"),
                   view.number("index_n_heads") if view.get("index_topk") else 0, view.number("index_head_dim"))
+
+
+def strange(view: View) -> str | None:
+    """What makes the layers of a model unknown here: its model type, or a kind of layer without a meaning. None if all is known."""
+    if not class_entry(view.model_type) and view.model_type not in family()["own_code"]:
+        return f"model type {view.model_type or 'missing'}"
+    kinds = sorted(set(layer_kinds(view)) - set(family()["kinds"]))
+    return f"layers of kind {', '.join(kinds)}" if kinds else None
 
 
 def decoder_layers(view: View) -> tuple[Layer, ...]:

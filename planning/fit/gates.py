@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from planning.catalog import load_toml
 from planning.errors import Refusal, Warn
 from planning.fit.cache import DTYPE_BYTES, CacheSettings
-from planning.fit.config_view import View, class_entry
+from planning.fit.config_view import View
+from planning.fit.decoder import strange
 from planning.fit.layer_kinds import Attention, Experts, Latent, Layer, Recurrent
-from planning.fit.layer_pattern import layer_kinds
 
 
 def judge(root: View, text: View, layers: Sequence[Layer], settings: CacheSettings, asked_block: int | None, pp: int) -> tuple[Refusal, ...]:
@@ -32,11 +32,10 @@ def unjudgeable(root: View, text: View, layers: Sequence[Layer], settings: Cache
     if reason:
         return (Refusal("unknown-architecture", "the cache of this architecture is not modelled here", f"{name}: {reason}",
                         "an architecture whose layers are known", "measure it on the real engine, or choose another model"),)
-    strange = sorted(set(layer_kinds(text)) - set(load_toml("vllm-capacity.toml")["family"]["kinds"]))
-    if not class_entry(text.model_type) and text.model_type not in load_toml("vllm-capacity.toml")["family"]["own_code"] or strange:
-        return (Refusal("unknown-architecture", "the layers of this architecture are not known here", f"{name}: " + (
-            f"layers of kind {', '.join(strange)}" if strange else f"model type {text.model_type or 'missing'}"),
-            "a family that vLLM runs and this program knows", "measure it on the real engine, or choose another model"),)
+    odd = strange(text)
+    if odd:
+        return (Refusal("unknown-architecture", "the layers of this architecture are not known here", f"{name}: {odd}",
+                        "a family that vLLM runs and this program knows", "measure it on the real engine, or choose another model"),)
     if not layers or not all(sized(mixer) for layer in layers for mixer in layer.mixers) or not any(layer.mixers for layer in layers):
         return (Refusal("unknown-architecture", "the config does not tell the layers of this model", name,
                         "num_hidden_layers, num_attention_heads and hidden_size (or head_dim) of a known family",

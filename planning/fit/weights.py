@@ -15,7 +15,7 @@ from planning.errors import Warn
 from planning.fit.cache import DTYPE_BYTES
 from planning.fit.checkpoint import bytes_from_headers
 from planning.fit.config_view import View, open_config, text_view
-from planning.fit.decoder import decoder_layers
+from planning.fit.decoder import decoder_layers, strange
 from planning.fit.layer_kinds import Experts, share
 from planning.fit.quantized import Parts, packed_bytes
 from planning.fit.serving_defaults import model_dtype
@@ -72,7 +72,8 @@ def parts(root: View, tp: int) -> Parts | None:
     text = text_view(root)
     layers = decoder_layers(text)
     hidden = text.number("hidden_size")
-    if not layers or not hidden:
+    unsure = text.model_type in load_toml("vllm-capacity.toml")["not_modelled"]["weights_too"]
+    if not layers or not hidden or unsure or strange(text):
         return None
     mixers = sum(mixer.params(tp) for layer in layers for mixer in layer.mixers)
     experts = sum(mlp.params(tp) for layer in layers for mlp in layer.mlps if isinstance(mlp, Experts))
