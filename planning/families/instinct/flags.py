@@ -61,7 +61,7 @@ def _render(name: str, value: Value) -> tuple[str, ...]:
 def number(flags: Flags, name: str) -> int | None:
     """The value of an option as an integer; None when it is absent or no plain number (`auto`)."""
     value = flags.get(name)
-    return int(value) if isinstance(value, str) and value.isdigit() else None
+    return int(value) if isinstance(value, str) and value.isdecimal() else None
 
 
 def _words(tokens: Iterable[Any]) -> Iterable[str]:

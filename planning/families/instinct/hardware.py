@@ -37,8 +37,8 @@ def _untold(case: Case, what: str) -> Refusal:
 
 
 def _numbers(case: Case) -> Notes:
-    known, wanted = {gpu.index for gpu in case.facts.gpus.devices if gpu.instinct}, case.request.gpus or ()
-    if set(wanted) <= known and len(set(wanted)) == len(wanted):
+    known, wanted = {gpu.index for gpu in case.facts.gpus.devices if gpu.instinct}, case.request.gpus
+    if wanted is None or (wanted and set(wanted) <= known and len(set(wanted)) == len(wanted)):
         return Notes()
     return Notes.of(Refusal("bad-value", f"endpoint {case.name}: gpus", str(list(wanted)),
                             f"different indexes of Instinct GPUs: {sorted(known) or 'there is none'}", "take indexes from `amd-smi list`"))
@@ -47,7 +47,7 @@ def _numbers(case: Case) -> Notes:
 def architecture(case: Case, match: Match) -> Notes:
     """gfx versions that AMD's data covers, or that the image has kernels for and the user accepts."""
     gpu, host = next(iter(instincts(case)), None), case.facts.name
-    if not case.facts.gpus.devices or (gpu is None and case.request.gpus):
+    if not case.facts.gpus.devices or (gpu is None and case.request.gpus is not None):
         return Notes()
     served = tuple(load_json("gpu-overrides.json")["gfx"])
     do = f"serve on GPUs of {' or '.join(served)} {PRODUCTS}"

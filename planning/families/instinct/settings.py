@@ -16,6 +16,7 @@ from planning.families.instinct.gpus import hardware_of
 from planning.families.instinct.layers import Composed, Layer, Target, compose, merge
 from planning.families.instinct.model import Wanted
 from planning.plan import Engine
+from planning.resolve import hf_config
 from planning.resolve.registry import for_version
 from planning.resolve.support import uses_mla
 
@@ -49,7 +50,7 @@ def _keys(case: Case) -> Mapping[str, Value]:
 
 def _recurrent(config: Mapping[str, Any]) -> bool:
     """Linear attention beside MLA (Kimi-Linear): vLLM sizes the blocks by the state, so none is forced."""
-    return any(key in part for part in (config, config.get("text_config") or {}) for key in ("linear_attn_config", "layers_block_type"))
+    return any(key in part for part in (config, hf_config.text_part(config)) for key in ("linear_attn_config", "layers_block_type"))
 
 
 def left_out(case: Case, composed: Composed) -> Warn | None:

@@ -44,7 +44,8 @@ def _used(part: Mapping[str, Any], key: str) -> bool:
 def _block(config: Mapping[str, Any]) -> int | None:
     """Rows of a quantised block (DeepSeek's and Qwen's FP8), None where there are none."""
     shape = hf_config.section(config, "quantization_config").get("weight_block_size")
-    return int(shape[0]) if isinstance(shape, (list, tuple)) and shape else None
+    first = shape[0] if isinstance(shape, (list, tuple)) and shape else None
+    return int(first) if isinstance(first, (int, float)) and first > 0 else None
 
 
 def asked(case: Case, model: Wanted, composed: Composed, count: int) -> tuple[tuple[int, ...], Refusal | None]:
