@@ -5,12 +5,14 @@ Endpoints are declared one by one; the plan is registered when the program has b
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Mapping
 from typing import Any
 
 import pulumi
 import pulumi_docker as docker
 
+from planning.errors import Refusal
 from planning.request import EndpointRequest, HostConnection
 from providers.host_plan import HostPlan
 from providers.host_probe import HostProbe
@@ -28,6 +30,7 @@ class Host(pulumi.ComponentResource):
 
     def __init__(self, name: str, connection: HostConnection | Mapping[str, Any], opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("amd-vllm:index:Host", name, None, opts)
+        _no_docker_context(name)
         keys = connection.model_dump() if isinstance(connection, HostConnection) else dict(connection)
         self.name, self.child = name, pulumi.ResourceOptions(parent=self)
         self.connection = {"name": name, **{key: keys.get(key) for key in ("address", "identity_file", "known_hosts")},
@@ -77,8 +80,6 @@ class Host(pulumi.ComponentResource):
         }, pulumi.ResourceOptions(parent=self, depends_on=[self.probe])))
 
     def _say(self, found: list[Any]) -> str:
-        from planning.errors import Refusal
-
         summary, warnings, problem, pending = found
         if pending:
             pulumi.log.warn(f"{self.name}: its address is not known yet; facts and plans come with the update", self)
@@ -90,6 +91,14 @@ class Host(pulumi.ComponentResource):
             self.said.add(warning["message"])
             pulumi.log.warn(f"[{warning['code']}] {warning['message']}", self)
         return summary
+
+
+def _no_docker_context(name: str) -> None:
+    """The docker provider lets DOCKER_CONTEXT override even an explicit host."""
+    context = os.environ.get("DOCKER_CONTEXT")
+    if context:
+        raise pulumi.RunError(Refusal("bad-value", f"{name}: DOCKER_CONTEXT is set", context, "no DOCKER_CONTEXT: it overrides the host of every docker provider",
+                                      "unset it: `env -u DOCKER_CONTEXT pulumi ...`").text())
 
 
 _manifests: dict[str, ModelManifest] = {}

@@ -17,7 +17,7 @@ from pydantic.alias_generators import to_camel
 from planning.errors import Refusal
 
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?\Z")
-MODEL = re.compile(r"(?:/[\w.@+-][\w./@+-]*|[\w.-]{1,96}/[\w.-]{1,96})\Z")
+MODEL = re.compile(r"(?:/[\w.@+-][\w./@+-]*|\w[\w.-]{0,95}/\w[\w.-]{0,95})\Z")
 IMAGE = re.compile(r"[a-z0-9][\w.:/@-]{0,254}\Z")
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 

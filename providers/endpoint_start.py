@@ -1,61 +1,64 @@
-"""`EndpointStart`: what must happen between a created container and a running one: the Hub token as a file, memory nodes, start.
+"""`EndpointStart`: what must happen between something made and something running: the Hub token as a file, the stack gate,
+memory nodes, start.
 
-Inputs: `name` (endpoint), `connection`, `runtime`, `container_id`, `cpuset_mems`, `token_path` (None: no token wanted). Nothing to delete:
-the container is pulumi-docker's.
+Inputs: `name` (endpoint), `connection`, `runtime`, `container_id`, `cpuset_mems`, `token_path` (None: no token wanted), `plan` (the part
+of it that the gate judges). Found: `started_at`, `image_id`, `image_digest`, `stack` (empty: unknown), `warnings`. Nothing to delete: what
+was started belongs to who made it.
 """
 from __future__ import annotations
 
-import io
-import tarfile
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from typing import Any
 
 import pulumi
 from pulumi.dynamic import CreateResult, Resource, UpdateResult
 
-from planning.errors import Refusal
-from providers import containers, run
+from planning.families import family_of
+from providers import run, stack
 from providers.base import StepProvider
+from providers.runtimes import runtime_of
 from providers.transport.address import Target
 from providers.transport.errors import CommandFailed
 from providers.transport.ssh import Connection
 
 
 class EndpointStartProvider(StepProvider):
-    compared = ("cpuset_mems",)
-    replaced = ("container_id",)
+    compared = ("cpuset_mems", "container_id")
 
     def create(self, props: dict[str, Any]) -> CreateResult:
-        return CreateResult(props["name"], _start(props))
+        return CreateResult(props["name"], _start(props, {}))
 
-    def update(self, _id: str, _olds: dict[str, Any], news: dict[str, Any]) -> UpdateResult:
-        return UpdateResult(_start(news))
-
-
-def _start(props: dict[str, Any]) -> dict[str, Any]:
-    connection = Connection(Target.of(props["connection"]["name"], props["connection"]))
-    if props.get("token_path"):
-        _hand_over_token(connection, props)
-    started = containers.start(connection, props["runtime"], props["container_id"], props.get("cpuset_mems"))
-    return {**props, "started_at": started}
+    def update(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> UpdateResult:
+        return UpdateResult(_start(news, olds))
 
 
-def _hand_over_token(connection: Connection, props: dict[str, Any]) -> None:
-    """Copies the token into the container as a file, through stdin: never in an argument, the environment or state."""
-    token = run.hf_token() or _own_token()
-    if not token:
-        return
-    data = io.BytesIO()
-    with tarfile.open(fileobj=data, mode="w") as tar:
-        entry = tarfile.TarInfo(props["token_path"].lstrip("/"))
-        entry.size, entry.mode = len(token.encode()), 0o400
-        tar.addfile(entry, io.BytesIO(token.encode()))
-    result = connection.run('"$1" cp - "$2:/"', arguments=[props["runtime"], props["container_id"]], stdin=data.getvalue())
-    if result.status:
-        raise CommandFailed(Refusal("runtime-failed", f"{connection.target.name}: the Hub token could not be put into the container", result.stderr[-300:],
-                                    f"`{props['runtime']} cp` that works", "look at the runtime's own log on the host"))
+def _start(props: dict[str, Any], olds: Mapping[str, Any]) -> dict[str, Any]:
+    connection, runtime = Connection(Target.of(props["connection"]["name"], props["connection"])), runtime_of(props["runtime"])
+    token = (run.hf_token() or own_token()) if props.get("token_path") else None
+    if token:
+        runtime.hand_over(connection, props["container_id"], props["token_path"], token)
+    gate = _judged(connection, props, olds)
+    started = runtime.start(connection, props["container_id"], props.get("cpuset_mems"))
+    return {**props, **gate, "started_at": started}
 
 
-def _own_token() -> str | None:
+def _judged(connection: Connection, props: Mapping[str, Any], olds: Mapping[str, Any]) -> dict[str, Any]:
+    """What is in the image, read once for each image id, and judged. Raises CommandFailed with nothing running."""
+    runtime, plan, name = runtime_of(props["runtime"]), props["plan"], props["container_id"]
+    software = runtime.software(connection, name)
+    same = software.image_id is not None and olds.get("image_id") == software.image_id
+    found = olds.get("stack") if same and olds.get("stack") else stack.parse(runtime.read_stack(connection, name, stack.CODE, plan["launch"]))
+    notes = family_of(plan["family"]).judge_stack(plan, found)
+    if notes.refusals:
+        first = notes.refusals[0]
+        raise CommandFailed(replace(first, do=f"{first.do}. {plan['launch']['container_name']} was made and not started: nothing runs"))
+    return {"image_id": software.image_id or "", "image_digest": next(iter(software.digests), ""), "stack": found,
+            "warnings": [asdict(warning) for warning in notes.warnings]}
+
+
+def own_token() -> str | None:
+    """The token that the Hub client finds by itself."""
     from huggingface_hub import get_token
 
     return get_token()
@@ -64,6 +67,10 @@ def _own_token() -> str | None:
 class EndpointStart(Resource, module="amd-vllm", name="EndpointStart"):
     container_id: pulumi.Output[str]
     started_at: pulumi.Output[str]
+    image_digest: pulumi.Output[str]
+    stack: pulumi.Output[dict]
+    warnings: pulumi.Output[list]
 
     def __init__(self, resource_name: str, inputs: dict[str, Any], opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__(EndpointStartProvider(), resource_name, {**inputs, "started_at": None}, opts)
+        found = dict.fromkeys(("started_at", "image_id", "image_digest", "stack", "warnings"))
+        super().__init__(EndpointStartProvider(), resource_name, {**inputs, **found}, opts)

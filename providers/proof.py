@@ -12,8 +12,9 @@ from typing import Any
 
 from planning import health
 from planning.errors import Refusal
-from providers import containers, run
+from providers import run
 from providers.numbers import whole
+from providers.runtimes import runtime_of
 from providers.transport import http
 from providers.transport.address import Target
 from providers.transport.errors import CommandFailed, TransportError
@@ -67,7 +68,7 @@ def prove(connection: Connection, subject: Subject, api_key: str | None, restart
 
     `restarts`: how often the runtime had started it again when the wait began; once more is a failed start.
     """
-    seen, text = containers.look(connection, subject.runtime, subject.container)
+    seen, text = runtime_of(subject.runtime).look(connection, subject.container)
     log = health.read_log(text)
     if seen is None:
         return Refusal("not-running", f"{subject.endpoint}: no container {subject.container}", "none", "a running container", "run `up` again"), log
@@ -106,11 +107,12 @@ def _ask(engine: http.Engine, subject: Subject, log: health.LogReport) -> Refusa
 def wait(target: Target, subject: Subject, api_key: str | None, say: Callable[[str], None]) -> None:
     """Poll until proven. Raises NotReady with phase, cause and log; the container is then stopped and stays for inspection."""
     connection, began, told = Connection(target), time.monotonic(), ("", 0.0)
-    seen, _ = containers.look(connection, subject.runtime, subject.container, 1)
+    runtime = runtime_of(subject.runtime)
+    seen, _ = runtime.look(connection, subject.container, 1)
     restarts = int((seen or {}).get("RestartCount") or 0)
     if seen and seen["State"].get("Status") in ("exited", "created"):
         say("the container is stopped; starting it again")
-        containers.start(connection, subject.runtime, subject.container)
+        runtime.start(connection, subject.container)
     lost = None
     while True:
         elapsed = time.monotonic() - began
@@ -127,7 +129,7 @@ def wait(target: Target, subject: Subject, api_key: str | None, say: Callable[[s
             say(f"answers after {elapsed:.0f} s")
             return
         if problem.code != NOT_READY or elapsed > subject.deadline_seconds:
-            containers.stop(connection, subject.runtime, subject.container)
+            runtime.stop(connection, subject.container)
             late = Refusal("deadline", f"{subject.endpoint}: no answer in time", f"{elapsed:.0f} s, {problem.found}",
                            f"an answer within {subject.deadline_seconds} s", "look at the log; a larger `waitSeconds:` waits longer")
             raise NotReady(late if problem.code == NOT_READY else problem, log.phase, log.tail[-TAIL:])

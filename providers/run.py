@@ -6,7 +6,6 @@ stack configuration from `configure()` and begins to read all hosts at once; `fa
 from __future__ import annotations
 
 import json
-import os
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -108,8 +107,5 @@ def _outputs(target: Target, group: str) -> Mapping[str, str]:
         raise TransportError(bad_address(target.name, target.address))
     if target.parsed.scheme == "recorded":
         return detect.load_recording(Path(target.parsed.path).expanduser())
-    if os.environ.get("DOCKER_CONTEXT"):
-        raise TransportError(Refusal("bad-value", f"{target.name}: DOCKER_CONTEXT is set", os.environ["DOCKER_CONTEXT"],
-                                     "no DOCKER_CONTEXT: it overrides the host of every docker provider", "unset it: `env -u DOCKER_CONTEXT ...`"))
     result = Connection(target).run(detect.probes.script((group,)), timeout=PROBE_SECONDS)
     return detect.probes.split(result.stdout)
