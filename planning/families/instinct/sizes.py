@@ -6,8 +6,10 @@ from typing import Any
 
 from planning.errors import Refusal
 from planning.families.base import Case
+from planning.families.instinct.flags import number
 from planning.families.instinct.layers import Composed
 from planning.families.instinct.model import Wanted
+from planning.families.instinct.recipe import Match
 from planning.resolve import hf_config
 
 HEADS = ("num_attention_heads", "n_head", "num_heads", "linear_num_value_heads", "linear_num_key_heads")
@@ -46,6 +48,19 @@ def _block(config: Mapping[str, Any]) -> int | None:
     shape = hf_config.section(config, "quantization_config").get("weight_block_size")
     first = shape[0] if isinstance(shape, (list, tuple)) and shape else None
     return int(first) if isinstance(first, (int, float)) and first > 0 else None
+
+
+def named(match: Match, hardware: str | None) -> int | None:
+    """The size that the recipe runs with: of its variant, on AMD, in its arguments, of its strategy. It is shown, not taken."""
+    record = match.record
+    variant = record.get("variants", {}).get(match.variant, {})
+    places = (variant, record.get("hardware", {}).get("amd", {}), record)
+    sizes = [_of(variant.get("tp"), hardware), *(number(part.get("flags", {}), "--tensor-parallel-size") for part in places), _of(record.get("tp"), hardware)]
+    return next((size for size in sizes if size), None)
+
+
+def _of(size: Any, hardware: str | None) -> int | None:
+    return size.get(hardware) if isinstance(size, Mapping) else size
 
 
 def asked(case: Case, model: Wanted, composed: Composed, count: int) -> tuple[tuple[int, ...], Refusal | None]:

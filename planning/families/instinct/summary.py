@@ -3,10 +3,11 @@ from __future__ import annotations
 
 from planning.families.base import Case, Choice
 from planning.families.instinct.gates import recipe_record
-from planning.families.instinct.gpus import instincts, kind_of
+from planning.families.instinct.gpus import hardware_of, instincts, kind_of
 from planning.families.instinct.health import weights_bytes
 from planning.families.instinct.model import Wanted, served_model, wanted
 from planning.families.instinct.precision import standing
+from planning.families.instinct.sizes import named
 from planning.plan import Engine
 from planning.resolve.manifest import ModelSupport
 from planning.units import gib
@@ -19,7 +20,7 @@ def summary(case: Case, engine: Engine | None, support: ModelSupport | None, cho
     """Model, precision, weights, GPUs, TP, context, recipe, image; the pipeline adds the port."""
     model = wanted(case)[0]
     return (("Model", _model(case, model)), ("Precision", _precision(case, model, support)), ("Weights", _weights(choice)), ("GPUs", _gpus(case, choice)),
-            ("TP", str(choice.placement.tensor_parallel_size) if choice else "unknown"), ("Context", _context(choice, support)),
+            ("TP", _tp(case, model, choice)), ("Context", _context(choice, support)),
             ("Recipe", _recipe(model)), ("Image", f"{engine.image} (vLLM {engine.vllm_version}, from {engine.image_from})" if engine else "none"))
 
 
@@ -51,6 +52,12 @@ def _gpus(case: Case, choice: Choice | None) -> str:
         return f"{kind_of(found)} on {case.facts.name}"
     taken = [gpu for gpu in case.facts.gpus.devices if gpu.index in choice.placement.gpus]
     return f"{kind_of(taken)}: {', '.join(map(str, choice.placement.gpus))} of {case.facts.name} ({choice.placement.reason})"
+
+
+def _tp(case: Case, model: Wanted, choice: Choice | None) -> str:
+    gpu = next(iter(instincts(case)), None)
+    size, recipe = choice and choice.placement.tensor_parallel_size, named(model.match, gpu and hardware_of(gpu))
+    return "unknown" if size is None else f"{size}" + (f" (the recipe runs with {recipe})" if recipe and recipe != size else "")
 
 
 def _context(choice: Choice | None, support: ModelSupport | None) -> str:

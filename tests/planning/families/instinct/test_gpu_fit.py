@@ -126,6 +126,12 @@ def test_health_is_a_short_generation():
     assert plan(made_up(16), waitSeconds=77).health.deadline_seconds == 77
 
 
+@pytest.mark.parametrize(("model", "row"), [("MiniMaxAI/MiniMax-M2", "1 (the recipe runs with 2)"), ("inclusionAI/Ling-2.6-1T", "1 (the recipe runs with 8)"),
+                                           ("Qwen/Qwen3-8B", "1"), ("Qwen/Qwen3-Coder-480B-A35B-Instruct-FP8", "1 (the recipe runs with 4)")])
+def test_the_recipes_own_size_is_shown(model, row):
+    assert dict(plan(made_up(16, model)).summary)["TP"] == row
+
+
 def test_every_row_of_the_confirmation_table():
     rows = dict(plan(made_up(16, "Qwen/Qwen3.5-9B")).summary)
     assert list(rows) == ["Model", "Precision", "Weights", "GPUs", "TP", "Context", "Recipe", "Image", "Port"]

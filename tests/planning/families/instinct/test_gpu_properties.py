@@ -15,7 +15,8 @@ GPUS = st.integers(0, 7)
 HOSTS = st.builds(lambda kind, number: machines.host(kind, number), st.sampled_from(["mi300x", "mi325x", "mi355x", "mi300a"]), st.sampled_from([1, 2, 4, 8]))
 USE = st.dictionaries(GPUS, st.integers(0, 190), max_size=8)
 MODELS = st.builds(lambda size, heads, context: made_up(size, config=llama(heads=heads, context=context)),
-                   st.sampled_from([1, 16, 120, 165, 175, 180, 300, 700, 1300, 3000]), st.sampled_from([8, 24, 32, 40]), st.sampled_from([2048, 131072, 2_000_000]))
+                   st.sampled_from([1, 16, 120, 165, 175, 180, 300, 700, 1300, 3000]), st.sampled_from([8, 24, 32, 40]),
+                   st.sampled_from([2048, 131072, 2_000_000]))
 KEYS = st.fixed_dictionaries({}, optional={
     "tensorParallelSize": st.integers(1, 9), "gpus": st.lists(GPUS, max_size=4), "maxModelLen": st.sampled_from([1, 4096, 131072]),
     "kvCacheDtype": st.sampled_from(["auto", "fp8"]), "enforceEager": st.booleans(), "gpuMemoryUtilization": st.sampled_from([0.1, 0.5, 0.95, 1.0]),
@@ -56,7 +57,8 @@ def test_a_second_run_changes_nothing(host, use, models):
     first = plan_all(requests, host, manifests, survey=machines.survey(host, use))
     running = {name: found for name, found in first.items() if found.launch}
     used = {**use, **{gpu: 180 for found in running.values() for gpu in found.placement.gpus}}
-    containers = tuple(OurContainer(f"vllm-test-{name}", "test", name, True, gpus=found.placement.gpus, port=found.launch.port) for name, found in running.items())
+    containers = tuple(OurContainer(f"vllm-test-{name}", "test", name, True, gpus=found.placement.gpus, port=found.launch.port)
+                       for name, found in running.items())
     second = plan_all(requests, host, manifests, {name: document(found) for name, found in first.items()}, machines.survey(host, used, containers=containers))
     assert {name: second[name].launch for name in running} == {name: found.launch for name, found in running.items()}
     taken = [gpu for found in running.values() for gpu in found.placement.gpus]
