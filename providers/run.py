@@ -70,7 +70,7 @@ def survey_of(target: Target) -> Future:
     """Future of a `Reading` with facts and survey: a second command on the same connection, when something new is placed."""
     def read() -> Reading:
         reading = facts_of(target).result()
-        return reading if reading.problem else _read(target, reading.outputs, "survey")
+        return reading if reading.problem else _with_survey(target, reading)
     return once(("survey", target), read)
 
 
@@ -97,6 +97,12 @@ def _read(target: Target, known: Mapping[str, str], group: str) -> Reading:
         return Reading({}, problem=Refusal("host-unreachable", f"{target.name}: the recording cannot be read", str(error),
                                            "a folder of recorded outputs", "correct `address: recorded:DIR`"))
     return Reading(outputs, *detect.read_host(target.name, outputs))
+
+
+def _with_survey(target: Target, reading: Reading) -> Reading:
+    """The facts as they were read, and the survey; a survey that fails is a problem of the host."""
+    surveyed = _read(target, reading.outputs, "survey")
+    return surveyed if surveyed.problem else Reading(surveyed.outputs, reading.facts, surveyed.survey)
 
 
 def _outputs(target: Target, group: str) -> Mapping[str, str]:

@@ -34,7 +34,8 @@ class Namespace:
         self.address = f"{self.subnet}.2"
         self.folder = session.folder / f"host-{number}"
         self.home = Path(pwd.getpwuid(0).pw_dir)
-        self._profile, self._memory = PROFILES[profile], memory_bytes
+        self._profile = PROFILES[profile]
+        self._memory = memory_bytes or real_memory_bytes()  # written down once: the real MemTotal of a virtual machine may change
         self._holder: subprocess.Popen[bytes] | None = None
         self.process_id = 0
 
@@ -73,8 +74,7 @@ class Namespace:
             run("ip", "-n", self.name, *words)
 
     def _write_profile(self) -> None:
-        memory = self._memory or real_memory_bytes()
-        for name, text in profile_files.files(self._profile, memory).items():
+        for name, text in profile_files.files(self._profile, self._memory).items():
             path = self.folder / "profile" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
@@ -95,9 +95,7 @@ class Namespace:
         folder, profile = self.folder, self.folder / "profile"
         binds = [(profile / "proc/cpuinfo", "/proc/cpuinfo"), (profile / "cpu", "/sys/devices/system/cpu"),
                  (profile / "node", "/sys/devices/system/node"), (profile / "lscpu", Path(shutil.which("lscpu") or "/usr/bin/lscpu").resolve()),
-                 (folder / "passwd", "/etc/passwd"), (folder / "shadow", "/etc/shadow"), (folder / "containers", PODMAN_STORE)]
-        if self._memory:
-            binds.append((profile / "proc/meminfo", "/proc/meminfo"))
+                 (folder / "passwd", "/etc/passwd"), (folder / "shadow", "/etc/shadow"), (folder / "containers", PODMAN_STORE), (profile / "proc/meminfo", "/proc/meminfo")]
         lines = [f"hostname {self.name}", f"mkdir -p {PODMAN_STORE}"]
         for kept in (cache, Path(sys.base_prefix)):  # a Python below the home directory is the one of our .venv
             if kept.is_relative_to(self.home) and kept.exists():
