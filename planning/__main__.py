@@ -18,6 +18,7 @@ VERBS = {
     "resolve": ("planning.resolve.cli", "what a model is and whether vLLM serves it"),
     "capacity": ("planning.fit.cli", "what vLLM would allocate for a model"),
     "plan": ("planning.what_if", "plan endpoints on recorded hosts"),
+    "report": ("planning.report", "planned and measured of the endpoints of a stack"),
 }
 
 

@@ -71,6 +71,7 @@ def openai() -> Path:
     folder = image.cache() / f"client-{sys.version_info.major}.{sys.version_info.minor}"
     if not folder.exists():
         part = folder.with_suffix(".part")
-        subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--require-hashes", "--upgrade", "--target", part, "--requirement", HERE / "client.txt"], check=True)
+        subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--require-hashes", "--upgrade", "--target", part,
+                        "--requirement", HERE / "client.txt"], check=True)
         part.rename(folder)
     return folder

@@ -70,7 +70,7 @@ def kill_engine(host: Host) -> int:
 
 def post(url: str, body: dict[str, Any], timeout: float = 300) -> tuple[int, dict[str, Any]]:
     """One POST without a client library, from this side. Status and document."""
-    done = subprocess.run(["curl", "-sS", "--noproxy", "*", "-m", str(timeout), "-w", "\n%{http_code}", "-H", "Content-Type: application/json", "--data", "@-", url],
-                          input=json.dumps(body), capture_output=True, text=True)
+    done = subprocess.run(["curl", "-sS", "--noproxy", "*", "-m", str(timeout), "-w", "\n%{http_code}", "-H", "Content-Type: application/json",
+                           "--data", "@-", url], input=json.dumps(body), capture_output=True, text=True)
     text, _, status = done.stdout.rpartition("\n")
     return int(status or 0), json.loads(text) if text.strip().startswith("{") else {"text": text + done.stderr}

@@ -39,7 +39,8 @@ def _config() -> dict[str, object]:
 
 def _shapes() -> dict[str, tuple[int, ...]]:
     """Tensor name -> shape, as Qwen3ForCausalLM stores them."""
-    shapes: dict[str, tuple[int, ...]] = {"model.embed_tokens.weight": (VOCABULARY, HIDDEN), "lm_head.weight": (VOCABULARY, HIDDEN), "model.norm.weight": (HIDDEN,)}
+    shapes: dict[str, tuple[int, ...]] = {"model.embed_tokens.weight": (VOCABULARY, HIDDEN), "lm_head.weight": (VOCABULARY, HIDDEN),
+                                          "model.norm.weight": (HIDDEN,)}
     for layer in range(LAYERS):
         part = {"input_layernorm.weight": (HIDDEN,), "post_attention_layernorm.weight": (HIDDEN,), "self_attn.q_norm.weight": (HEAD,),
                 "self_attn.k_norm.weight": (HEAD,), "self_attn.q_proj.weight": (HEADS * HEAD, HIDDEN), "self_attn.k_proj.weight": (KV_HEADS * HEAD, HIDDEN),
