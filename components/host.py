@@ -98,7 +98,8 @@ def _no_docker_context(name: str) -> None:
     context = os.environ.get("DOCKER_CONTEXT")
     if context:
         raise pulumi.RunError(Refusal("bad-value", f"{name}: DOCKER_CONTEXT is set", context,
-                                      "no DOCKER_CONTEXT: it overrides the host of every docker provider", "unset it: `env -u DOCKER_CONTEXT pulumi ...`").text())
+                                      "no DOCKER_CONTEXT: it overrides the host of every docker provider",
+                                      "unset it: `env -u DOCKER_CONTEXT pulumi ...`").text())
 
 
 _manifests: dict[str, ModelManifest] = {}

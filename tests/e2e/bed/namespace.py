@@ -95,7 +95,8 @@ class Namespace:
         folder, profile = self.folder, self.folder / "profile"
         binds = [(profile / "proc/cpuinfo", "/proc/cpuinfo"), (profile / "cpu", "/sys/devices/system/cpu"),
                  (profile / "node", "/sys/devices/system/node"), (profile / "lscpu", Path(shutil.which("lscpu") or "/usr/bin/lscpu").resolve()),
-                 (folder / "passwd", "/etc/passwd"), (folder / "shadow", "/etc/shadow"), (folder / "containers", PODMAN_STORE), (profile / "proc/meminfo", "/proc/meminfo")]
+                 (folder / "passwd", "/etc/passwd"), (folder / "shadow", "/etc/shadow"), (folder / "containers", PODMAN_STORE),
+                 (profile / "proc/meminfo", "/proc/meminfo")]
         lines = [f"hostname {self.name}", f"mkdir -p {PODMAN_STORE}"]
         for kept in (cache, Path(sys.base_prefix)):  # a Python below the home directory is the one of our .venv
             if kept.is_relative_to(self.home) and kept.exists():
