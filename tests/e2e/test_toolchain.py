@@ -77,3 +77,11 @@ def test_inputs_of_the_provider_are_those_of_the_python_package(schema):
 
 def test_the_package_is_of_the_version_that_the_plugin_is_installed_as():
     assert version("pulumi-docker") == DOCKER_VERSION
+
+
+def test_a_second_setup_finds_everything_done():
+    said = subprocess.run([sys.executable, CHECKOUT / "tools" / "setup"], capture_output=True, text=True, check=True, timeout=60)
+    assert len(said.stderr.splitlines()) == 1 and "ready: pulumi" in said.stderr
+    assert (CHECKOUT / ".passphrase").stat().st_mode & 0o777 == 0o600
+    printed = subprocess.run([sys.executable, CHECKOUT / "tools" / "setup", "--print-env"], capture_output=True, text=True, check=True, timeout=60)
+    assert printed.stdout == (CHECKOUT / ".amd-vllm" / "env.sh").read_text()

@@ -1,6 +1,7 @@
 """The order of the steps, and the command line of `tools/setup`."""
 
 import argparse
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from . import env_file, plugin, pulumi_cli, system_packages, venv
@@ -33,8 +34,10 @@ def main(arguments: list[str]) -> int:
 
 def prepare() -> None:
     """Everything a deployment needs. Each step is silent when there is nothing to do."""
-    venv.prepare(CHECKOUT)
-    found = pulumi_cli.prepare(CHECKOUT)
+    with ThreadPoolExecutor(1) as beside:                     # pip mostly waits for the network, Go mostly computes
+        environment = beside.submit(venv.prepare, CHECKOUT)
+        found = pulumi_cli.prepare(CHECKOUT)
+        environment.result()
     env_file.write(CHECKOUT, found)
     plugin.prepare(CHECKOUT, found)
     done(f"ready: {found.describe()}; environment in {env_file.path(CHECKOUT).relative_to(CHECKOUT)}")
