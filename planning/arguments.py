@@ -28,11 +28,13 @@ def options(words: Iterable[str]) -> dict[str, str | None]:
     return found
 
 
-def check_extra(name: str, words: tuple[str, ...], taken: Collection[str]) -> Notes:
-    """Notes on `extraArgs` of the endpoint `name`; `taken` are the options that the plan sets itself."""
+def check_extra(name: str, words: tuple[str, ...], taken: Collection[str], without: Collection[str] = ()) -> Notes:
+    """Notes on `extraArgs` of the endpoint `name`; `taken` are the options that the plan sets itself, `without` the keys that its family
+    does not have: their options stand for themselves."""
     if not words:
         return Notes()
     table = load_toml("arguments.toml")
+    table = {**table, "keys": {option: key for option, key in table["keys"].items() if key not in without}}
     if not OPTION.match(words[0]):
         return Notes.of(_bad(name, words[0], "an option that begins with --", "put options first; the model is the key `model`"))
     found = options(words)

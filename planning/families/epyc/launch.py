@@ -29,7 +29,7 @@ def launch(case: Case, engine: Engine, support: ModelSupport, choice: Choice, po
     place = choice.placement if pinned and runtime != "host" else Placement()
     flags = _bench(case, choice, support) if case.request.mode == "bench" else _serve(case, choice, support, port, address)
     ours, environment = dict.fromkeys(options(flags), "plan"), _environment(case, choice)
-    notes = (runtimes + mounted + pinning + check_extra(case.name, case.request.extra_args, ours)
+    notes = (runtimes + mounted + pinning + check_extra(case.name, case.request.extra_args, ours, load_toml("epyc.toml")["arguments"]["without"])
              + check_env(case.name, case.request.env, load_toml("epyc.toml")["environment"]["refused"], environment) + _values(case, engine))
     entrypoint, command = _words(case, engine, choice, runtime, flags)
     container = runtime in ("docker", "podman", None)

@@ -73,7 +73,7 @@ def test_extra_arguments_that_conflict(words):
 
 
 @pytest.mark.parametrize("words", [["--enable-auto-tool-choice", "--tool-call-parser", "hermes"], ["--pipeline-parallel-size", "1"],
-                                   ["--no-enable-prefix-caching"], ["--tokenizer", "x/y"], ["--hf-overrides", '{"a": -1}']])
+                                   ["--no-enable-prefix-caching"], ["--enforce-eager"], ["--tokenizer", "x/y"], ["--hf-overrides", '{"a": -1}']])
 def test_extra_arguments_that_pass(words):
     plan = plan_one("genoa-dual", extraArgs=words)
     assert plan.verdict == "fits" and plan.launch.command[-len(words):] == tuple(words)
