@@ -84,6 +84,12 @@ class HubStandIn:
         self.repositories[name] = Repository(files=plain, **settings)
         return self.repositories[name]
 
+    def add_folders(self, models: Path) -> None:
+        """Every ORG__NAME folder of `models` that has a config.json."""
+        for folder in sorted(p for p in models.iterdir() if (p / "config.json").is_file()):
+            files = {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file() and p.name not in ("meta.json", "vllm.json")}
+            self.add(folder.name.replace("__", "/", 1), files)
+
     def _answer(self, request: BaseHTTPRequestHandler) -> None:
         path = unquote(urlsplit(request.path).path)
         if self.trouble and self._trouble(request, path):
@@ -169,9 +175,7 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=8130)
     args = parser.parse_args()
     hub = HubStandIn(args.port)
-    for folder in sorted(p for p in args.models.iterdir() if (p / "config.json").is_file()):
-        files = {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file() and p.name not in ("meta.json", "vllm.json")}
-        hub.add(folder.name.replace("__", "/", 1), files)
+    hub.add_folders(args.models)
     with hub:
         print(f"{len(hub.repositories)} models at {hub.url}")
         threading.Event().wait()
