@@ -11,35 +11,33 @@ from typing import Any
 import pulumi
 import pulumi_docker as docker
 
+from components.runtimes import Job, start
 from planning.catalog import DATA
 from providers.endpoint_start import EndpointStart
 
 MIB = 1 << 20
 
 
-def run(name: str, plan: Mapping[str, Any], connection: Mapping[str, Any], secrets: Mapping[str, pulumi.Output[str]], provider: docker.Provider,
-        parent: pulumi.Resource) -> pulumi.Output[str]:
-    """Image, container and start of one plan; the container's id, known when it was started. `secrets`: variables that only exist as secrets."""
-    launch, inside = defaultdict(lambda: None, plan["launch"]), pulumi.ResourceOptions(parent=parent)
-    on_host = pulumi.ResourceOptions(parent=parent, provider=provider)
-    image = docker.RemoteImage(name, name=launch["image"], keep_locally=True, opts=on_host)
-    created = _container(name, launch, plan, image, secrets, pulumi.ResourceOptions.merge(on_host, pulumi.ResourceOptions(
-        replacement_trigger=int(plan["generation"]), delete_before_replace=True)))
-    return EndpointStart(name, {
-        "name": name, "connection": connection, "container_id": created.id, "runtime": launch["runtime"],
-        "cpuset_mems": plan["placement"].get("cpuset_mems"), "token_path": launch["environment"].get("HF_TOKEN_PATH")}, inside).container_id
+def run(job: Job) -> EndpointStart:
+    """Image, container and start of one plan."""
+    launch = defaultdict(lambda: None, job.plan["launch"])
+    on_host = pulumi.ResourceOptions(parent=job.parent, provider=job.docker)
+    image = docker.RemoteImage(job.name, name=launch["image"], keep_locally=True, opts=on_host)
+    created = _container(job.name, launch, image.name.apply(job.ready), job.secrets, pulumi.ResourceOptions.merge(on_host, pulumi.ResourceOptions(
+        replacement_trigger=int(job.plan["generation"]), delete_before_replace=True)))
+    return start(job, created.id)
 
 
-def _container(name: str, launch: Mapping[str, Any], plan: Mapping[str, Any], image: docker.RemoteImage, secrets: Mapping[str, pulumi.Output[str]],
+def _container(name: str, launch: Mapping[str, Any], image: pulumi.Output[str], secrets: Mapping[str, pulumi.Output[str]],
                opts: pulumi.ResourceOptions) -> docker.Container:
     return docker.Container(
-        name, name=launch["container_name"], image=image.name, entrypoints=launch["entrypoint"], command=launch["command"],
+        name, name=launch["container_name"], image=image, entrypoints=launch["entrypoint"], command=launch["command"],
         envs=[*(f"{key}={value}" for key, value in sorted(launch["environment"].items())),
               *(pulumi.Output.concat(key, "=", value) for key, value in secrets.items())],
         mounts=[_mount(mount) for mount in launch["mounts"]], devices=[_device(path) for path in launch["devices"]], group_adds=launch["group_add"],
         capabilities=docker.ContainerCapabilitiesArgs(adds=[f"CAP_{name}" for name in launch["cap_add"]]) if launch["cap_add"] else None,
         security_opts=_security(launch), ipc_mode=launch["ipc"], network_mode=launch["network"], shm_size=_mib(launch["shm_bytes"]),
-        memory=_mib(launch["memory_bytes"]), memory_swap=_mib(launch["memory_bytes"]), cpu_set=plan["placement"].get("cpuset_cpus"),
+        memory=_mib(launch["memory_bytes"]), memory_swap=_mib(launch["memory_bytes"]), cpu_set=launch["cpuset_cpus"],
         labels=[docker.ContainerLabelArgs(label=key, value=value) for key, value in sorted(launch["labels"].items())], restart=launch["restart"],
         stop_timeout=int(launch["stop_seconds"]), destroy_grace_seconds=int(launch["stop_seconds"]),
         log_driver="json-file" if launch["log_options"] else None, log_opts=launch["log_options"] or None, start=False, must_run=False, opts=opts)

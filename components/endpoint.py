@@ -7,17 +7,18 @@ from dataclasses import asdict
 from typing import Any
 
 import pulumi
+from pulumi.output import contains_unknowns
 
-from components import container
+from components import runtimes
 from components.barrier import Barrier
 from components.host import Host
+from components.waiting import waited
 from planning.errors import Refusal
 from planning.families import family_of
 from planning.request import parse_endpoint
 from providers import proof, record
 from providers.endpoint_health import EndpointHealth
 from providers.transport.address import Target
-from providers.transport.errors import TransportError
 
 _barrier = Barrier()
 
@@ -47,7 +48,7 @@ class VllmEndpoint(pulumi.ComponentResource):
         started = plan.apply(self._run)                                                            # run
         answering = pulumi.Output.all(started, plan, api_key).apply(self._answering)               # health
         health = EndpointHealth(name, self._health_inputs(plan, answering), pulumi.ResourceOptions(parent=self))
-        self._hand_over(plan, health)                                                              # outputs
+        self._hand_over(plan, started, health)                                                              # outputs
 
     async def _spoken(self, plan: dict[str, Any]) -> dict[str, Any]:
         """Says on this resource what was decided, and waits for the others. Raises when anybody was refused."""
@@ -71,30 +72,31 @@ class VllmEndpoint(pulumi.ComponentResource):
             await _barrier.speak(self._name, refused)
         return plan
 
-    def _run(self, plan: dict[str, Any]) -> pulumi.Output[str]:
-        """Declares what runs the engine, which the plan's runtime decides; the id of what was started."""
+    def _run(self, plan: dict[str, Any]) -> pulumi.Output[dict]:
+        """Declares what runs the engine, which the plan's runtime decides; what was started, with what is in its image."""
         secrets = {"VLLM_API_KEY": pulumi.Output.secret(self._api_key)} if self._api_key is not None else {}
-        return container.run(self._name, plan, self._host.connection, secrets, self._host.docker, self)
+
+        async def ready(fetched: Any) -> Any:
+            return fetched
+
+        start = runtimes.run(runtimes.Job(self._name, plan, self._host.connection, secrets, self._host.docker, self, ready))
+        start.stack.apply(lambda stack: self._tell_stack(stack, plan["launch"]["image"]), run_with_unknowns=True)
+        start.warnings.apply(self._warn)
+        return pulumi.Output.all(container_id=start.container_id, image_digest=start.image_digest)
+
+    def _tell_stack(self, stack: Any, image: str) -> None:
+        if pulumi.runtime.is_dry_run() and (not stack or contains_unknowns(stack)):
+            pulumi.log.info(f"{self._name}: stack not probed yet: what is really in {image} is read after the pull and before the start", self)
+        elif stack and not pulumi.runtime.is_dry_run():
+            pulumi.log.info(f"{self._name}: " + ", ".join(f"{key} {value}" for key, value in sorted(stack.items())), self)
 
     async def _answering(self, found: list[Any]) -> str:
         """Waits, outside any provider, until the engine answers; returns the container's id. Nothing happens in preview."""
-        container_id, plan, api_key = found
-        stack = pulumi.get_stack()
-        if pulumi.runtime.is_dry_run() or record.read(stack, "proven", self._name) == container_id:
-            return container_id
-        target = Target.of(self._host.name, self._host.connection)
-
-        loop = asyncio.get_running_loop()
-
-        def say(line: str) -> None:  # called in the waiting thread
-            loop.call_soon_threadsafe(pulumi.log.info, f"{self._name}: {line}", self)
-
-        try:
-            await asyncio.to_thread(proof.wait, target, proof.Subject.of(self._name, plan), api_key, say)
-        except TransportError as error:
-            pulumi.log.error(f"{self._name}: {error}", self)
-            await asyncio.sleep(0.1)
-            raise pulumi.RunError(f"{self._name} did not start to serve") from None
+        started, plan, api_key = found
+        container_id = started["container_id"]
+        if not pulumi.runtime.is_dry_run() and record.read(pulumi.get_stack(), "proven", self._name) != container_id:
+            target, subject = Target.of(self._host.name, self._host.connection), proof.Subject.of(self._name, plan)
+            await waited(self, self._name, f"{self._name} did not start to serve", lambda say: proof.wait(target, subject, api_key, say))
         return container_id
 
     def _health_inputs(self, plan: pulumi.Output[dict], container_id: pulumi.Output[str]) -> dict[str, Any]:
@@ -102,8 +104,9 @@ class VllmEndpoint(pulumi.ComponentResource):
                 "subject": plan.apply(lambda p: asdict(proof.Subject.of(self._name, p))),
                 "planned": plan.apply(lambda p: {key: p["memory"].get(key) for key in ("kv_cache_tokens", "max_concurrency", "required_bytes")})}
 
-    def _hand_over(self, plan: pulumi.Output[dict], health: EndpointHealth) -> None:
-        self.endpoint = pulumi.Output.all(plan, health.healthy, health.measured).apply(lambda found: _endpoint(self._host.name, found[0], found[2]))
+    def _hand_over(self, plan: pulumi.Output[dict], started: pulumi.Output[dict], health: EndpointHealth) -> None:
+        self.endpoint = pulumi.Output.all(plan, health.healthy, health.measured, started).apply(
+            lambda found: _endpoint(self._host.name, found[0], found[2], found[3]["image_digest"]))
         self.base_url = self.endpoint.apply(lambda endpoint: endpoint["baseUrl"])
         self.model = self.endpoint.apply(lambda endpoint: endpoint["model"])
         self.measured = health.measured
@@ -114,15 +117,18 @@ class VllmEndpoint(pulumi.ComponentResource):
         comparison, warnings = found
         if comparison and not pulumi.runtime.is_dry_run():
             pulumi.log.info(f"{self._name}: {comparison}", self)
+        self._warn(warnings)
+
+    def _warn(self, warnings: list[Mapping[str, Any]] | None) -> None:
         for warning in warnings or ():
             pulumi.log.warn(f"[{warning['code']}] {warning['message']}", self)
 
 
-def _endpoint(host: str, plan: Mapping[str, Any], measured: Mapping[str, Any] | None) -> dict[str, Any]:
+def _endpoint(host: str, plan: Mapping[str, Any], measured: Mapping[str, Any] | None, digest: str | None) -> dict[str, Any]:
     handoff, launch, memory = plan["handoff"], plan["launch"], plan["memory"]
     return {"baseUrl": handoff["base_url"], "model": handoff["model"], "primaryEndpoint": handoff.get("primary_endpoint"),
             "supportedEndpoints": handoff["supported_endpoints"], "host": host, "port": launch["port"], "runtime": launch["runtime"],
-            "image": launch["image"], "maxModelLen": memory.get("max_model_len"), "kvCacheTokens": memory.get("kv_cache_tokens"),
+            "image": launch["image"], "imageDigest": digest or None, "maxModelLen": memory.get("max_model_len"), "kvCacheTokens": memory.get("kv_cache_tokens"),
             "placement": plan["placement"], "curl": handoff["curl"], "python": handoff["python"], "stop": handoff["stop"], "measured": measured}
 
 

@@ -9,6 +9,7 @@ from pulumi.dynamic.dynamic import serialize_provider
 
 from components import KINDS, EpycVllmEndpoint, Host, InstinctVllmEndpoint
 from providers.endpoint_health import EndpointHealth, EndpointHealthProvider
+from providers.endpoint_process import EndpointProcess, EndpointProcessProvider
 from providers.endpoint_start import EndpointStart, EndpointStartProvider
 from providers.host_plan import HostPlan, HostPlanProvider
 from providers.host_probe import HostProbe, HostProbeProvider
@@ -19,6 +20,7 @@ PINNED = {
     ModelManifest: ("dynamic/amd-vllm:ModelManifest", ModelManifestProvider, "providers.model_manifest"),
     HostPlan: ("dynamic/amd-vllm:HostPlan", HostPlanProvider, "providers.host_plan"),
     EndpointStart: ("dynamic/amd-vllm:EndpointStart", EndpointStartProvider, "providers.endpoint_start"),
+    EndpointProcess: ("dynamic/amd-vllm:EndpointProcess", EndpointProcessProvider, "providers.endpoint_process"),
     EndpointHealth: ("dynamic/amd-vllm:EndpointHealth", EndpointHealthProvider, "providers.endpoint_health"),
 }
 

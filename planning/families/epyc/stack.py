@@ -36,7 +36,8 @@ def _platform(name: str, wanted: str | None, platform: str, image: str) -> Refus
         return Refusal("blocked", f"{name}: zentorch is not active in {image}", f"platform {platform}", "vLLM's Zen platform with zentorch",
                        "report the image; set backend: stock to serve without zentorch (slower)")
     if wanted == "cpu" and platform not in ("cpu", "zen"):
-        return Refusal("blocked", f"{name}: {image} is not built for CPUs", f"platform {platform}", "vLLM's CPU platform", "name a CPU image, or leave image out")
+        return Refusal("blocked", f"{name}: {image} is not built for CPUs", f"platform {platform}", "vLLM's CPU platform",
+                       "name a CPU image, or leave image out")
     return None
 
 

@@ -1,0 +1,47 @@
+"""Runtime -> the module that declares what runs an engine there. Each has `run(job)`, which gives the `EndpointStart`."""
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import pulumi
+import pulumi_docker as docker
+
+from providers.endpoint_start import EndpointStart
+
+REGISTRY = {
+    "docker": "components.container",
+    "podman": "components.process",
+    "host": "components.process",
+}
+
+
+@dataclass(frozen=True)
+class Job:
+    """One endpoint that is to run. `secrets`: variables that only exist as secrets. `ready`: awaited between the image and what uses it;
+    gives its argument back."""
+
+    name: str
+    plan: Mapping[str, Any]
+    connection: Mapping[str, Any]
+    secrets: Mapping[str, pulumi.Output[str]]
+    docker: docker.Provider
+    parent: pulumi.Resource
+    ready: Callable[[Any], Awaitable[Any]]
+
+
+def run(job: Job) -> EndpointStart:
+    """Declares everything of the plan's runtime; `EndpointStart.container_id` is known when it was started."""
+    return import_module(REGISTRY[job.plan["launch"]["runtime"]]).run(job)
+
+
+def start(job: Job, container_id: pulumi.Output[str]) -> EndpointStart:
+    """The gate and the start, the same for all runtimes."""
+    plan, launch = job.plan, job.plan["launch"]
+    judged = {"name": plan["name"], "family": plan["family"], "engine": plan.get("engine"), "health": {"stack": plan["health"].get("stack") or {}},
+              "launch": {key: launch.get(key) for key in ("image", "container_name", "entrypoint", "devices", "group_add")}}
+    return EndpointStart(job.name, {
+        "name": job.name, "connection": job.connection, "container_id": container_id, "runtime": launch["runtime"], "plan": judged,
+        "cpuset_mems": launch.get("cpuset_mems"), "token_path": launch["environment"].get("HF_TOKEN_PATH")}, pulumi.ResourceOptions(parent=job.parent))

@@ -1,0 +1,79 @@
+"""What every runtime does for one endpoint, over one connection. Scripts are constants with positional arguments.
+
+State is what `docker inspect` says: {"Id", "Image", "State": {"Status", "ExitCode", …}, "RestartCount", "Config", "HostConfig"}.
+A runtime touches only what carries our labels; who removes something has looked at them before.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from planning.errors import Refusal
+from providers.transport.errors import CommandFailed
+from providers.transport.ssh import Connection, Result
+
+LABEL = "amd-vllm."
+LOG_LINES = 4000
+START_SECONDS = 120
+
+
+@dataclass(frozen=True)
+class Secrets:
+    """What only exists as a secret. Never in an argument, a state, a log; a runtime hands it over through stdin."""
+
+    api_key: str | None = None
+    hf_token: str | None = None
+
+
+@dataclass(frozen=True)
+class Software:
+    """What will run: the image's id and digests (None, () for an environment on the host)."""
+
+    image_id: str | None = None
+    digests: tuple[str, ...] = ()
+
+
+class Runtime(Protocol):
+    """One way to run an engine. `launch` is the plan's launch as plain data; `name` a container's name or id."""
+
+    def fetch(self, connection: Connection, launch: Mapping[str, Any]) -> None:
+        """The image onto the host, if it is not there. Minutes: never in a provider call."""
+
+    def create(self, connection: Connection, launch: Mapping[str, Any], secrets: Secrets) -> str:
+        """Made, not started; its id."""
+
+    def hand_over(self, connection: Connection, name: str, path: str, token: str) -> None:
+        """The Hub token as a file at `path`, where `create` was not ours and could not do it."""
+
+    def start(self, connection: Connection, name: str, cpuset_mems: str | None = None) -> str:
+        """When it started."""
+
+    def stop(self, connection: Connection, name: str) -> None:
+        """Stopped, and it stays stopped."""
+
+    def remove(self, connection: Connection, name: str) -> None:
+        """Gone, with its secrets; one that is gone already is no error."""
+
+    def inspect(self, connection: Connection, names: Sequence[str]) -> dict[str, Mapping[str, Any] | None]:
+        """Name -> state, None for nothing of that name. One command for all."""
+
+    def look(self, connection: Connection, name: str, lines: int = LOG_LINES) -> tuple[Mapping[str, Any] | None, str]:
+        """State and the last lines of the log; (None, "") for nothing of that name."""
+
+    def software(self, connection: Connection, name: str) -> Software:
+        """What a created container will run."""
+
+    def read_stack(self, connection: Connection, name: str, code: str, launch: Mapping[str, Any]) -> str:
+        """Standard output of Python code inside of that software, without a network; "" where that cannot be."""
+
+    def image_name(self, image: str) -> str:
+        """The image as `inspect` will name it."""
+
+
+def check(connection: Connection, result: Result, what: str) -> Result:
+    """The result, when the command ended well. Raises CommandFailed."""
+    if result.status:
+        raise CommandFailed(Refusal("runtime-failed", f"{connection.target.name}: {what}", result.stderr.strip()[-400:] or f"exit status {result.status}",
+                                    "a runtime that does what it is asked", "look at the runtime's own log on the host"))
+    return result

@@ -1,0 +1,108 @@
+"""What Docker and Podman share: the same words on the command line, the same JSON back."""
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from planning.errors import Refusal
+from providers.runtimes.arguments import create_arguments
+from providers.runtimes.base import LOG_LINES, START_SECONDS, Secrets, Software, check
+from providers.transport.errors import CommandFailed
+from providers.transport.ssh import Connection
+
+STACK_SECONDS, FETCH_SECONDS = 120, 6 * 3600
+
+_INSPECT = 'rt=$1; shift; for name in "$@"; do "$rt" inspect --type container "$name" 2>/dev/null || echo "[]"; done'
+_LOOK = '"$1" inspect --type container "$2" && echo --amd-vllm-log-- && "$1" logs --tail "$3" "$2" 2>&1 | head -c 4000000'
+_START = '''set -eu
+[ -z "$3" ] || "$1" update --cpuset-mems "$3" "$2" >/dev/null
+"$1" start "$2" >/dev/null
+"$1" inspect --type container --format '{{.State.StartedAt}}' "$2"'''
+_STOP = '"$1" stop --time 10 "$2" >/dev/null'
+_REMOVE = '''"$1" inspect --type container "$2" >/dev/null 2>&1 || exit 0
+"$1" stop "$2" >/dev/null 2>&1
+"$1" rm --force "$2" >/dev/null'''
+_FETCH = '"$1" image inspect "$2" >/dev/null 2>&1 || "$1" pull "$2" >/dev/null'
+_CREATE = 'rt=$1; shift; "$rt" create "$@"'
+_COPY = '"$1" cp - "$2:/"'
+_SOFTWARE = '''set -eu
+id=$("$1" inspect --type container --format '{{.Image}}' "$2")
+"$1" image inspect "$id"'''
+_READ_STACK = '''rt=$1 id=$2 code=$3 name=$4 seconds=$5; shift 5
+image=$("$rt" inspect --type container --format '{{.Image}}' "$id") || exit 3
+trap '"$rt" rm --force "$name" >/dev/null 2>&1' EXIT
+timeout "$seconds" "$rt" run --rm --name "$name" --label amd-vllm.probe=stack --network none --entrypoint python3 "$@" "$image" -c "$code" </dev/null'''
+
+
+class Containers:
+    """A runtime whose command is `command`, found on the host's PATH."""
+
+    def __init__(self, command: str) -> None:
+        self.command = command
+
+    def fetch(self, connection: Connection, launch: Mapping[str, Any]) -> None:
+        image = self.image_name(launch["image"])
+        check(connection, connection.run(_FETCH, arguments=[self.command, image], timeout=FETCH_SECONDS), f"{image} could not be pulled")
+
+    def create(self, connection: Connection, launch: Mapping[str, Any], secrets: Secrets) -> str:
+        words = [self.command, *create_arguments(launch, self.image_name(launch["image"]))]
+        made = check(connection, connection.run(_CREATE, arguments=words, timeout=START_SECONDS), "the container could not be created")
+        name = made.stdout.split()[-1]
+        path = launch["environment"].get("HF_TOKEN_PATH")
+        if path and secrets.hf_token:
+            self.hand_over(connection, name, path, secrets.hf_token)
+        return name
+
+    def hand_over(self, connection: Connection, name: str, path: str, token: str) -> None:
+        data = io.BytesIO()
+        with tarfile.open(fileobj=data, mode="w") as tar:
+            entry = tarfile.TarInfo(path.lstrip("/"))
+            entry.size, entry.mode = len(token.encode()), 0o400
+            tar.addfile(entry, io.BytesIO(token.encode()))
+        result = connection.run(_COPY, arguments=[self.command, name], stdin=data.getvalue())
+        if result.status:
+            raise CommandFailed(Refusal("runtime-failed", f"{connection.target.name}: the Hub token could not be put into the container",
+                                        result.stderr[-300:], f"`{self.command} cp` that works", "look at the runtime's own log on the host"))
+
+    def start(self, connection: Connection, name: str, cpuset_mems: str | None = None) -> str:
+        result = connection.run(_START, arguments=[self.command, name, cpuset_mems or ""], timeout=START_SECONDS)
+        return check(connection, result, "the container could not be started").stdout.strip()
+
+    def stop(self, connection: Connection, name: str) -> None:
+        connection.run(_STOP, arguments=[self.command, name], timeout=60)
+
+    def remove(self, connection: Connection, name: str) -> None:
+        result = connection.run(_REMOVE, arguments=[self.command, name], timeout=3700)
+        check(connection, result, f"the container {name} could not be removed")
+
+    def inspect(self, connection: Connection, names: Sequence[str]) -> dict[str, Mapping[str, Any] | None]:
+        result = connection.run(_INSPECT, arguments=[self.command, *names])
+        decoder, text, found = json.JSONDecoder(), result.stdout.lstrip(), []
+        while text:
+            value, end = decoder.raw_decode(text)
+            found.append(value[0] if value else None)
+            text = text[end:].lstrip()
+        return dict(zip(names, found))
+
+    def look(self, connection: Connection, name: str, lines: int = LOG_LINES) -> tuple[Mapping[str, Any] | None, str]:
+        result = connection.run(_LOOK, arguments=[self.command, name, str(lines)])
+        head, _, log = result.stdout.partition("--amd-vllm-log--\n")
+        return (json.loads(head)[0], log) if result.status == 0 and head.strip() else (None, "")
+
+    def software(self, connection: Connection, name: str) -> Software:
+        result = check(connection, connection.run(_SOFTWARE, arguments=[self.command, name]), "the image could not be inspected")
+        image = json.loads(result.stdout)[0]
+        return Software(image["Id"].removeprefix("sha256:"), tuple(image.get("RepoDigests") or ()))
+
+    def read_stack(self, connection: Connection, name: str, code: str, launch: Mapping[str, Any]) -> str:
+        """With the devices and groups of the endpoint: vLLM's ROCm platform is only there where it sees a GPU."""
+        options = [word for key, values in (("--device", launch.get("devices")), ("--group-add", launch.get("group_add"))) for value in values or ()
+                   for word in (key, value)]
+        words = [self.command, name, code, f"{launch['container_name']}-stack", str(STACK_SECONDS), *options]
+        return connection.run(_READ_STACK, arguments=words, timeout=STACK_SECONDS + 30).stdout
+
+    def image_name(self, image: str) -> str:
+        return image
