@@ -36,6 +36,12 @@ def container(host: Host) -> dict[str, Any]:
     return json.loads(host.engine.docker("inspect", name).stdout)[0]
 
 
+def logs(host: Host, lines: int = 150) -> str:
+    """The end of what the containers wrote."""
+    tails = [host.engine.docker("logs", "--tail", str(lines), name, check=False) for name in host.engine.containers()]
+    return "\n".join(tail.stdout + tail.stderr for tail in tails)
+
+
 def engine_process(host: Host) -> int:
     """Process id, on this side, of vLLM's engine: a child of the API server, found by the name it gives itself."""
     for process in descendants(container(host)["State"]["Pid"], host):

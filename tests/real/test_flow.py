@@ -10,6 +10,9 @@ import pytest
 
 from tests.real import flow
 
+EAGER = {"extraArgs": ["--enforce-eager"]}
+"""Compiling takes minutes where cores are few: the first start does it, the others need not."""
+
 
 @pytest.fixture(scope="module", params=["ssh", "local"])
 def deployed(request, milan, model, make_project) -> Iterator[SimpleNamespace]:
@@ -19,13 +22,16 @@ def deployed(request, milan, model, make_project) -> Iterator[SimpleNamespace]:
     connection = {"address": "local"} if on else milan.connection()
     made = SimpleNamespace(project=project, host=milan, on=on, where=request.param, times={},
                            configure=lambda **more: project.configure({"box": connection}, {"chat": flow.endpoint(model, **more)}))
-    made.configure()
+    made.configure(**({} if made.where == "ssh" else EAGER))
     yield made
     print(f"\nreal vLLM, {request.param}: {made.times}", file=sys.__stderr__)
 
 
 def timed(deployed: SimpleNamespace, what: str, result):
+    """The result of a run of Pulumi; with the engine's own log where it failed."""
     deployed.times[what] = round(result.seconds)
+    if result.status:
+        print(flow.logs(deployed.host))
     return result
 
 
@@ -66,7 +72,7 @@ def test_refresh_changes_nothing(deployed):
 
 def test_a_changed_length_replaces_the_container(deployed, openai):
     before = flow.container(deployed.host)["Id"]
-    deployed.configure(maxModelLen=2048)
+    deployed.configure(maxModelLen=2048, **EAGER)
     seen = timed(deployed, "up with another maxModelLen", deployed.project.up(timeout=flow.UP_SECONDS)).ok()
     assert flow.container(deployed.host)["Id"] != before, seen.text
     outputs = deployed.project.outputs()
@@ -81,7 +87,7 @@ def test_a_hurt_engine_is_seen_and_repaired(deployed, openai, hurt):
     before = flow.container(deployed.host)
     hurt(deployed.host)
     time.sleep(5)
-    seen = timed(deployed, f"refresh after {hurt.__name__}", deployed.project.refresh(timeout=400)).ok()
+    seen = timed(deployed, f"refresh after {hurt.__name__}", deployed.project.refresh("--skip-preview", timeout=400)).ok()
     assert "the next `up`" in seen.text, seen.text
     again = timed(deployed, f"up after {hurt.__name__}", deployed.project.up(timeout=flow.UP_SECONDS)).ok()
     after = flow.container(deployed.host)
