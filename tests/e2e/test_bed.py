@@ -49,7 +49,7 @@ def test_connections_are_counted(genoa):
 
 def test_hosts_break_as_asked_and_mend(genoa):
     def says(user: str = "root", command: str = "true") -> str:
-        done = genoa.over_ssh("-o", "ConnectTimeout=1", command, check=False, user=user)
+        done = genoa.over_ssh("-o", "ConnectTimeout=3", command, check=False, user=user)
         return "fine" if done.returncode == 0 else done.stderr
     genoa.cut_network()
     assert "timed out" in says() or "No route" in says()
