@@ -15,6 +15,8 @@ from components.host import Host
 from components.waiting import waited
 from planning.errors import Refusal
 from planning.families import family_of
+from planning.plan import from_document
+from planning.plan_text import decided
 from planning.request import parse_endpoint
 from providers import proof, record
 from providers.endpoint_health import EndpointHealth
@@ -43,7 +45,7 @@ class VllmEndpoint(pulumi.ComponentResource):
             raise pulumi.RunError("; ".join(problem.text() for problem in problems))
         if not host.late:
             _barrier.join(name)
-        model = request.model or family_of(kind).default_model()                                   # resolve
+        model = family_of(kind).model_of(request)                                                  # resolve
         plan = host.plan_for(name, request, model, api_key is not None).apply(self._spoken)        # detect, fit, place, launch
         started = plan.apply(self._run)                                                            # run
         answering = pulumi.Output.all(started, plan, api_key).apply(self._answering)               # health
@@ -52,8 +54,7 @@ class VllmEndpoint(pulumi.ComponentResource):
 
     async def _spoken(self, plan: dict[str, Any]) -> dict[str, Any]:
         """Says on this resource what was decided, and waits for the others. Raises when anybody was refused."""
-        for line in _told(self._name, plan):
-            pulumi.log.info(line, self)
+        pulumi.log.info(decided(from_document(plan)), self)
         for warning in plan["warnings"]:
             if warning["message"] not in self._host.said:
                 pulumi.log.warn(f"[{warning['code']}] {warning['message']}", self)
@@ -130,9 +131,3 @@ def _endpoint(host: str, plan: Mapping[str, Any], measured: Mapping[str, Any] | 
             "supportedEndpoints": handoff["supported_endpoints"], "host": host, "port": launch["port"], "runtime": launch["runtime"],
             "image": launch["image"], "imageDigest": digest or None, "maxModelLen": memory.get("max_model_len"), "kvCacheTokens": memory.get("kv_cache_tokens"),
             "placement": plan["placement"], "curl": handoff["curl"], "python": handoff["python"], "stop": handoff["stop"], "measured": measured}
-
-
-def _told(name: str, plan: Mapping[str, Any]) -> list[str]:
-    """The rows of the confirmation table, as preview shows them."""
-    rows = [f"  {label:<12} {value}" for label, value in plan["summary"]]
-    return ["\n".join([f"{name}: {plan['verdict']}", *rows])] if rows else []

@@ -13,7 +13,8 @@ from typing import Any
 
 def printable(text: str, limit: int = 2000) -> str:
     """Text from a host or a user made safe to show: control characters (terminal escapes, newlines) become blanks, cut at `limit`."""
-    text = "".join(c if c.isprintable() else " " for c in str(text)[:limit + 1])
+    text = str(text)[:limit + 1]
+    text = text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
     return text if len(text) <= limit else text[:limit] + "…"
 
 

@@ -6,9 +6,14 @@ from planning.plan import EndpointPlan, MemoryReport
 from planning.units import gib
 
 
+def decided(plan: EndpointPlan) -> str:
+    """What was decided, as preview shows it: verdict, the rows to confirm, the budget."""
+    return "\n".join([f"{plan.name}: {plan.verdict}", *_rows(plan.summary), *(_budget(plan.memory) if plan.memory else [])])
+
+
 def as_text(plan: EndpointPlan) -> str:
     """Several lines, no trailing newline."""
-    parts = [f"{plan.name}: {plan.verdict}", *_rows(plan.summary), *(_budget(plan.memory) if plan.memory else [])]
+    parts = [decided(plan)]
     parts += [f"  refused    {refusal.text()}" for refusal in plan.refusals]
     parts += [f"  consent    {consent.key} ({'given' if consent.given else 'not given'}): {consent.why}" for consent in plan.consents]
     parts += [f"  warning    [{warning.code}] {warning.message}" for warning in plan.warnings]

@@ -91,15 +91,13 @@ def _model(folder: Path) -> Any:
 
 
 def _of_stack(args: argparse.Namespace) -> tuple[int, Any, str]:
-    from planning.families import family_of
     from planning.request import parse_stack
 
     config = _config(args.stack)
     stack = parse_stack(config.get("amd-vllm:hosts"), config.get("amd-vllm:endpoints"))
     plans: dict[str, EndpointPlan] = {}
     for host, connection in stack.hosts.items():
-        requests = {name: request.model_copy(update={"model": request.model or family_of(request.kind).default_model()})
-                    for name, request in stack.endpoints.items() if request.host == host}
+        requests = {name: request for name, request in stack.endpoints.items() if request.host == host}
         plans.update(_on_host(args, host, connection, requests) if requests else {})
     ordered = {name: plans[name] for name in stack.endpoints if name in plans}
     fits = not stack.refusals and all(plan.verdict == "fits" for plan in ordered.values())
@@ -109,13 +107,14 @@ def _of_stack(args: argparse.Namespace) -> tuple[int, Any, str]:
 
 
 def _on_host(args: argparse.Namespace, host: str, connection: Any, requests: Mapping[str, Any]) -> dict[str, EndpointPlan]:
+    from planning.families import family_of
     from planning.pipeline import plan_host
 
     scheme, _, path = connection.address.partition(":")
     if scheme != "recorded":
         raise PlanningError(f"host {host} of {args.stack} is {connection.address}; what-if planning reads recorded hosts only (recorded:DIR)")
     facts, survey = _host(_beside(args.stack, path), host)
-    manifests = {name: _model(args.models / request.model.replace("/", "__")) for name, request in requests.items()}
+    manifests = {name: _model(args.models / family_of(request.kind).model_of(request).replace("/", "__")) for name, request in requests.items()}
     return plan_host(args.stack.stem.removeprefix("Pulumi.") or STACK, facts, survey, requests, manifests, advertise_address=connection.advertise_address)
 
 

@@ -21,7 +21,7 @@ from providers.transport.errors import CommandFailed, TransportError
 from providers.transport.ssh import Connection
 
 NOT_READY = "not-ready"
-POLL_SECONDS, GENERATE_SECONDS, LOST_SECONDS, TAIL = 2, 180, 60, 50
+POLL_SECONDS, GENERATE_SECONDS, AGAIN_SECONDS, LOST_SECONDS, TAIL = 2, 180, 60, 60, 50
 
 
 class NotReady(CommandFailed):
@@ -63,10 +63,12 @@ class Subject:
         return cls(**{"requires_log": None, **whole(properties)})
 
 
-def prove(connection: Connection, subject: Subject, api_key: str | None, restarts: int | None = None) -> tuple[Refusal | None, health.LogReport]:
+def prove(connection: Connection, subject: Subject, api_key: str | None, restarts: int | None = None,
+          seconds: float = GENERATE_SECONDS) -> tuple[Refusal | None, health.LogReport]:
     """One attempt. A refusal says what is missing; the log report holds phase, cause and what the engine measured.
 
-    `restarts`: how often the runtime had started it again when the wait began; once more is a failed start.
+    `restarts`: how often the runtime had started it again when the wait began; once more is a failed start. `seconds`: how long one
+    generation may take; the first one compiles.
     """
     seen, text = runtime_of(subject.runtime).look(connection, subject.container)
     log = health.read_log(text)
@@ -80,12 +82,12 @@ def prove(connection: Connection, subject: Subject, api_key: str | None, restart
         return Refusal("blocked", f"{subject.endpoint}: the stock CPU platform is active in the zentorch image", log.platform or "no zentorch line in the log",
                        subject.requires_log, "report the image; `backend: stock` serves without zentorch"), log
     with http.engine(connection, subject.address, subject.port, api_key) as engine:
-        problem = _ask(engine, subject, log)
+        problem = _ask(engine, subject, log, seconds)
     looping = problem is not None and problem.code == NOT_READY and health.judge_state(state)
     return (health.judge_failure(state, log) if looping else problem), log
 
 
-def _ask(engine: http.Engine, subject: Subject, log: health.LogReport) -> Refusal | None:
+def _ask(engine: http.Engine, subject: Subject, log: health.LogReport, seconds: float) -> Refusal | None:
     answer = engine.ask("GET", "/health")
     if answer.status != 200:
         return Refusal(NOT_READY, f"{subject.endpoint}: /health", str(answer.status or answer.text), "200", "wait: 503 while loading is normal")
@@ -93,10 +95,10 @@ def _ask(engine: http.Engine, subject: Subject, log: health.LogReport) -> Refusa
     problem = health.judge_models(models.status, models.body, subject.model)
     if problem:
         return problem
-    generated = engine.ask("POST", subject.path, body=subject.body, timeout=GENERATE_SECONDS)
+    generated = engine.ask("POST", subject.path, body=subject.body, timeout=seconds)
     if generated.status == 0:
         return Refusal("hung", f"{subject.endpoint}: /health says 200 and the generation does not come back",
-                       f"{generated.text} after at most {GENERATE_SECONDS} s", "one generated text", "run `pulumi refresh` and `up`: the container is replaced")
+                       f"{generated.text} after at most {seconds:.0f} s", "one generated text", "run `pulumi refresh` and `up`: the container is replaced")
     problem = health.judge_generation(generated.status, generated.body, subject.path)
     if problem is None and subject.requires_log and not log.zentorch_active:
         return Refusal("blocked", f"{subject.endpoint}: no line in the log proves zentorch", "none", subject.requires_log,
@@ -144,7 +146,7 @@ def still_answers(target: Target, subject: Subject) -> Refusal | None:
     """The proof once more, at most once in a run; for `read`. The start-up line may have left the log long ago, so it is not asked for."""
     def ask() -> Refusal | None:
         try:
-            return prove(Connection(target), replace(subject, requires_log=None), run.api_key(subject.endpoint))[0]
+            return prove(Connection(target), replace(subject, requires_log=None), run.api_key(subject.endpoint), seconds=AGAIN_SECONDS)[0]
         except TransportError as error:
             return error.refusal
     return run.once(("answers", target, subject.endpoint), ask).result()

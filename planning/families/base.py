@@ -74,7 +74,7 @@ class Family:
 
     kind: str
     device: str
-    default_model: Callable[[], str]
+    model_of: Callable[[EndpointRequest], str]     # which model's manifest a request needs: its own, a variant's, or the default
     engine: Callable[[Case], tuple[Engine | None, Mapping[str, Any] | None, Notes]]        # gates; image; recipe record
     choose: Callable[[Case, Engine, ModelSupport], tuple[Choice | None, Notes]]           # fit + place
     launch: Callable[[Case, Engine, ModelSupport, Choice, int, str], tuple[LaunchSpec, Notes]]   # …, port, bind address

@@ -11,12 +11,13 @@ from planning.families.epyc.launch import launch
 from planning.families.epyc.stack import judge_stack
 from planning.families.epyc.suggest import suggestions
 from planning.families.epyc.summary import summary
+from planning.request import EndpointRequest
 
 
-def default_model() -> str:
-    """The model of an endpoint that names none."""
-    return load_toml("epyc.toml")["defaults"]["model"]
+def model_of(request: EndpointRequest) -> str:
+    """The model of a request, or the default."""
+    return request.model or load_toml("epyc.toml")["defaults"]["model"]
 
 
-FAMILY = Family(kind="epyc", device="cpu", default_model=default_model, engine=engine, choose=choose, launch=launch, health=health,
+FAMILY = Family(kind="epyc", device="cpu", model_of=model_of, engine=engine, choose=choose, launch=launch, health=health,
                 summary=summary, suggestions=suggestions, claims=claims, judge_stack=judge_stack)

@@ -1,7 +1,6 @@
 """The Instinct family: vLLM's ROCm image on one or several AMD Instinct GPUs, configured by recipes and AMD's data."""
 from __future__ import annotations
 
-from planning.catalog import load_toml
 from planning.families.base import Choice, Claims, Family
 from planning.families.instinct.choose import choose
 from planning.families.instinct.gates import engine, model_of
@@ -12,17 +11,12 @@ from planning.families.instinct.suggest import suggestions
 from planning.families.instinct.summary import summary
 
 
-def default_model() -> str:
-    """The model of an endpoint that names none."""
-    return load_toml("instinct.toml")["default_model"]
-
-
 def claims(choice: Choice) -> Claims:
     """What a fitting endpoint holds: its GPUs, whole."""
     return Claims(gpus=frozenset(choice.placement.gpus))
 
 
-__all__ = ["FAMILY", "claims", "default_model", "model_of"]
+__all__ = ["FAMILY", "claims", "model_of"]
 
-FAMILY = Family(kind="instinct", device="rocm", default_model=default_model, engine=engine, choose=choose, launch=launch, health=health,
+FAMILY = Family(kind="instinct", device="rocm", model_of=model_of, engine=engine, choose=choose, launch=launch, health=health,
                 summary=summary, suggestions=suggestions, claims=claims, judge_stack=judge_stack)

@@ -10,12 +10,12 @@ from typing import Any
 from planning.errors import Notes, Warn
 from planning.families.base import Case
 from planning.families.instinct.flags import Flags, number
-from planning.families.instinct.identity import Same
 from planning.families.instinct.layers import Composed
 from planning.families.instinct.model import Wanted
 from planning.fit import Capacity, Weights, capacity, weights_per_rank
 from planning.fit.budget import activation_bytes
 from planning.fit.serving_defaults import batch_defaults
+from planning.identity import Same
 from planning.plan import Engine
 from planning.resolve.manifest import ModelSupport
 from planning.units import GIB

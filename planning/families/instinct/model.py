@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from planning.errors import Consent, Notes, Refusal, Warn
 from planning.families.base import Case
 from planning.families.instinct.gpus import hardware_of, instincts
-from planning.families.instinct.identity import Same
 from planning.families.instinct.precision import estimate, native_words, precision_of, standing, variant_lines
 from planning.families.instinct.recipe import Match, find, with_variant
+from planning.identity import Same
 from planning.resolve import hf_config
 from planning.resolve.manifest import ModelManifest
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 from functools import lru_cache
 
 from planning.catalog import load_json, load_toml
-from planning.families.instinct.identity import Same
 from planning.families.instinct.recipe import Match, find, quantised
+from planning.identity import Same
 from planning.resolve import quantization
 from planning.resolve.manifest import ModelManifest
 
