@@ -16,6 +16,7 @@ from typing import Any
 from planning.errors import PlanningError
 from planning.health.comparison import compare
 from planning.health.measured import Measured
+from planning.health.memory import planned_bytes
 from planning.units import gib
 
 ROWS = (("kv_cache_tokens", "KV cache, tokens"), ("max_concurrency", "requests of full length"), ("max_model_len", "longest request, tokens"),
@@ -76,12 +77,13 @@ def _of_state(resources: list[Any]) -> dict[str, tuple[Mapping[str, Any], Mappin
             plans |= outputs.get("plans") or {}
         elif kind == "EndpointHealth":
             seen[str(outputs.get("name"))] = outputs.get("measured") or {}
-    return {name: (_planned(plan.get("memory") or {}, plan.get("launch") or {}), seen.get(name, {})) for name, plan in plans.items()}
+    return {name: (_planned(plan.get("memory") or {}, plan.get("placement") or {}), seen.get(name, {})) for name, plan in plans.items()}
 
 
-def _planned(memory: Mapping[str, Any], launch: Mapping[str, Any]) -> dict[str, Any]:
+def _planned(memory: Mapping[str, Any], placement: Mapping[str, Any]) -> dict[str, Any]:
     return {**{key: memory.get(key) for key in ("kv_cache_tokens", "max_concurrency", "max_model_len", "kv_cache_bytes")},
-            "weights_bytes": memory.get("weights_bytes_per_rank"), "container_bytes": launch.get("memory_bytes")}
+            "weights_bytes": memory.get("weights_bytes_per_rank"),
+            "container_bytes": planned_bytes(memory, int(placement.get("tensor_parallel_size") or 1))}
 
 
 def _of_output(endpoint: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:

@@ -12,8 +12,9 @@ import pulumi
 from pulumi.dynamic import CheckResult, CreateResult, ReadResult, Resource, UpdateResult
 
 from planning import health
-from providers import proof, record, run
+from providers import memory_use, proof, record, run
 from providers.base import StepProvider, checked, refreshed
+from providers.runtimes import runtime_of
 from providers.transport.address import Target
 from providers.transport.ssh import Connection
 
@@ -43,10 +44,16 @@ def _prove(props: dict[str, Any]) -> dict[str, Any]:
     problem, log = proof.prove(Connection(target), subject, run.api_key(props["name"]))
     if problem is not None:
         raise proof.NotReady(problem, log.phase, log.tail[-proof.TAIL:])
-    planned = props["planned"]
-    comparison, warnings = health.compare(planned.get("kv_cache_tokens"), log.measured, planned_concurrency=planned.get("max_concurrency"))
+    planned, used = props["planned"], _memory(Connection(target), subject)
+    comparison, warnings = health.compare(planned.get("kv_cache_tokens"), log.measured, planned.get("max_concurrency"), used, subject.planned_bytes)
     record.write(props["stack"], "proven", props["name"], props["container_id"])
-    return {**props, "measured": asdict(log.measured), "comparison": comparison, "warnings": [asdict(w) for w in (*log.warnings, *warnings)]}
+    return {**props, "measured": {**asdict(log.measured), "container_bytes": used}, "comparison": comparison,
+            "warnings": [asdict(warning) for warning in (*log.warnings, *warnings)]}
+
+
+def _memory(connection: Connection, subject: proof.Subject) -> int | None:
+    seen = runtime_of(subject.runtime).inspect(connection, [subject.container])[subject.container]
+    return memory_use.of(connection, seen) if seen else None
 
 
 class EndpointHealth(Resource, module="amd-vllm", name="EndpointHealth"):

@@ -12,6 +12,7 @@ from typing import Any
 
 from planning import health
 from planning.errors import Refusal
+from planning.health.memory import planned_bytes
 from providers import run
 from providers.numbers import whole
 from providers.runtimes import runtime_of
@@ -50,12 +51,14 @@ class Subject:
     body: Mapping[str, Any]
     requires_log: str | None
     deadline_seconds: int
+    planned_bytes: int | None = None
 
     @classmethod
     def of(cls, endpoint: str, plan: Mapping[str, Any]) -> Subject:
         launch, proof = whole(plan["launch"]), whole(plan["health"])
         return cls(endpoint, launch["runtime"], launch["container_name"], launch["bind_address"], launch["port"], plan["handoff"]["model"],
-                   proof["path"], proof["body"], proof.get("requires_log"), proof["deadline_seconds"])
+                   proof["path"], proof["body"], proof.get("requires_log"), proof["deadline_seconds"],
+                   planned_bytes(plan.get("memory"), int((plan.get("placement") or {}).get("tensor_parallel_size") or 1)))
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, Any]) -> Subject:

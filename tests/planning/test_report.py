@@ -11,7 +11,9 @@ from planning.__main__ import main
 MEASURED = {"kv_cache_tokens": 2097152.0, "max_concurrency": 512.0, "max_model_len": 4096.0, "kv_cache_bytes": 1073741824.0, "weights_bytes": None,
             "load_seconds": 0.05, "graph_capture_seconds": None, "startup_seconds": 34.0}
 PLAN = {"memory": {"kv_cache_tokens": 2097152.0, "max_concurrency": 512.0, "max_model_len": 4096.0, "kv_cache_bytes": 1073741824.0,
-                   "weights_bytes_per_rank": 754752.0}, "launch": {"memory_bytes": 19327352832.0}}
+                   "weights_bytes_per_rank": 754752.0, "scope": "socket",
+                   "lines": [{"name": "kv-cache", "bytes": 1073741824.0}, {"name": "runtime", "bytes": 2e9}, {"name": "headroom", "bytes": 17179869184.0}]},
+        "placement": {"tensor_parallel_size": 1.0}}
 
 
 def state(plan=PLAN, measured=MEASURED):
@@ -52,6 +54,12 @@ def test_an_endpoint_that_never_answered(capsys, monkeypatch):
     document["deployment"]["resources"].pop()
     status, out, _ = answer(capsys, monkeypatch, document, "--json")
     assert status == 0 and json.loads(out)["endpoints"]["chat"]["measured"]["kv_cache_tokens"] is None
+
+
+@pytest.mark.parametrize("used, status", [(3e9, 0), (4e9, 1)])
+def test_memory_of_the_container_counts_without_the_headroom(capsys, monkeypatch, used, status):
+    seen, out, _ = answer(capsys, monkeypatch, state(measured={**MEASURED, "container_bytes": used}))
+    assert seen == status and ("[memory-over-plan]" in out) == bool(status) and "2.9 GiB" in out
 
 
 @pytest.mark.parametrize("plan", [{}, {"memory": None, "launch": None}])
