@@ -1,7 +1,8 @@
 """The runtime `podman`, rootful and rootless, through its own command (docs/adr/0006).
 
-API key and Hub token are Podman secrets: given on stdin, shown by no `inspect`, removed with the container. Image names are written in
-full, as Podman guesses no registry; of a tag and a digest it takes only the digest.
+API key and Hub token are Podman secrets: given on stdin, in no argument, removed with the container. The key, which vLLM takes from its
+environment, is in `inspect` while the container runs, as with Docker; the token is a file. Image names are written in full, as Podman
+guesses no registry; of a tag and a digest it takes only the digest.
 """
 from __future__ import annotations
 
