@@ -117,7 +117,7 @@ def state_bytes(recurrent: Recurrent, settings: CacheSettings) -> int:
     conv, state = recurrent.state_elements(settings.tp)
     model = DTYPE_BYTES[settings.model_dtype]
     fixed = settings.state_dtype or recurrent.state_dtype
-    return conv * model + state * (model if fixed == "model" else DTYPE_BYTES[fixed])
+    return conv * model + state * DTYPE_BYTES.get(fixed, model)
 
 
 def state_spec(recurrent: Recurrent, block: int, padded: int | None, settings: CacheSettings) -> Spec:

@@ -22,6 +22,8 @@ from planning.fit.serving_defaults import batch_defaults, batched_tokens, cache_
 from planning.fit.specs import STATE, Request, Spec
 from planning.fit.weights import weights_per_rank
 
+UNREADABLE = (TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError)
+
 
 @dataclass(frozen=True)
 class Capacity:
@@ -94,8 +96,12 @@ def capacity(config: Mapping[str, Any], *, kv_cache_bytes: int, max_model_len: i
     does. Never raises for a model: what cannot be judged is a refusal. Source of every formula: the module that computes it.
     """
     root = open_config(config)
-    text, rules = text_view(root), rules_for(vllm_version)
-    layers = decoder_layers(text)
+    rules = rules_for(vllm_version)
+    try:
+        text = text_view(root)
+        layers = decoder_layers(text)
+    except UNREADABLE as error:
+        return unreadable(vllm_version, rules, error)
     known = serving(root, text, layers, rules, vllm_version, device, tensor_parallel_size * pipeline_parallel_size, card_bytes,
                     max_model_len, max_num_batched_tokens, max_num_seqs)
     weights = weights_per_rank(config, tensor_parallel_size=tensor_parallel_size, vllm_version=vllm_version, device=device,
@@ -112,6 +118,13 @@ def capacity(config: Mapping[str, Any], *, kv_cache_bytes: int, max_model_len: i
     in_flight = batched * in_flight_batches(rules, device, pipeline_parallel_size, async_scheduling)
     request = Request(known.max_model_len or 0, in_flight, max(batched, text.number("max_source_positions")))
     return measured(known, layers, settings, kv_cache_bytes, request)
+
+
+def unreadable(version: str, rules: Rules, error: Exception) -> Capacity:
+    """A config whose values are not of the kind that their keys promise: nothing is known, and it says so."""
+    return Capacity(None, None, None, None, None, None, None, None, version, warnings=rules.warnings, refusals=(Refusal(
+        "unknown-architecture", "config.json has values that no model has", str(error) or type(error).__name__, "the sizes of a model",
+        "check config.json"),))
 
 
 def serving(root: View, text: View, layers: Sequence[Layer], rules: Rules, version: str, device: str, ranks: int, card_bytes: int | None,

@@ -13,6 +13,7 @@ from planning.catalog import load_json, load_toml
 
 DEFAULTS = "config-defaults.json"
 TEXT_SECTIONS = ("thinker_config", "text_config", "llm_config", "language_config", "decoder_config", "text_model_config")
+MOST = 1e12          # more than any size in a config; larger ones, infinities and NaN are no numbers here
 _MISSING = object()
 
 
@@ -50,9 +51,24 @@ class View:
             value = self.get(key)
             if isinstance(value, list) and value and isinstance(value[0], (int, float)):
                 value = value[0]
-            if isinstance(value, (int, float)) and not isinstance(value, bool):
+            if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < MOST:
                 return int(value)
         return default
+
+    def real(self, key: str, default: float) -> float:
+        """The number under a key, `default` for anything else (and for zero)."""
+        value = self.get(key)
+        return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < abs(value) < MOST else default
+
+    def listed(self, key: str) -> tuple[Any, ...]:
+        """The entries of a published list, () for anything else."""
+        value = self.raw.get(key)
+        return tuple(value) if isinstance(value, list) else ()
+
+    @property
+    def architectures(self) -> tuple[str, ...]:
+        """Names of the architectures, () where there are none."""
+        return tuple(name for name in self.listed("architectures") if isinstance(name, str))
 
     def _find(self, key: str) -> Any:
         entry = class_entry(self.model_type)

@@ -88,7 +88,7 @@ def effective_kinds(view: View) -> tuple[str, ...]:
     window = view.number("sliding_window") if uses_window(view) else 0
     if "sliding" in kinds and set(kinds) - {"sliding"} and view.model_type not in family()["window_per_layer"]:
         return tuple("full" if kind == "sliding" else kind for kind in kinds)
-    if window and "sliding" not in kinds and len(set(view.raw.get("layer_types") or ())) < 2 and view.model_type not in family()["no_window"]:
+    if window and "sliding" not in kinds and len(set(map(str, view.listed("layer_types")))) < 2 and view.model_type not in family()["no_window"]:
         return tuple("sliding" if kind == "full" else kind for kind in kinds)
     return kinds
 

@@ -63,7 +63,7 @@ def has_experts(view: View, layer: int, layers: int) -> bool:
         return step > 0 and (layer + 1) % step == 0
     if "expert_layer_period" in view:
         return layer % view.number("expert_layer_period", default=1) == view.number("expert_layer_offset")
-    if view.get("mlp_only_layers") and layer in view.get("mlp_only_layers"):
+    if layer in view.listed("mlp_only_layers"):
         return False
     dense_first = load_toml("vllm-capacity.toml")["mlp"]["dense_first"].get(view.model_type, 0)
     if layer < view.number("first_k_dense_replace", "num_dense_layers", default=dense_first):

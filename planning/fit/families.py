@@ -61,7 +61,7 @@ def nemotron_h(view: View, index: int, kind: str) -> Layer:
 
 def nemotron_nas(view: View, index: int, kind: str) -> Layer:
     """Pruned Llama: every block has its own attention and MLP, or none."""
-    blocks = view.raw.get("block_configs") or []
+    blocks = view.listed("block_configs")
     block = blocks[index] if index < len(blocks) else {}
     attention, ffn = block.get("attention") or {}, block.get("ffn") or {}
     hidden, heads = view.number("hidden_size"), view.number("num_attention_heads")
@@ -78,7 +78,7 @@ def step3p5(view: View, index: int, kind: str) -> Layer:
     """Sliding layers have their own head counts; a gate for each head; experts beside one shared expert."""
     attention = plain_attention(view, kind)
     other = view.get("attention_other_setting")
-    listed = view.raw.get("layer_types") or ()
+    listed = view.listed("layer_types")
     if isinstance(other, Mapping) and index < len(listed) and listed[index] == other.get("attention_type"):
         head = int(other.get("head_dim") or attention.head)
         attention = replace(attention, heads=int(other["num_attention_heads"]), kv_heads=int(other["num_attention_groups"]), head=head, head_v=head)

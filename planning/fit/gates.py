@@ -23,7 +23,7 @@ def judge(root: View, text: View, layers: Sequence[Layer], settings: CacheSettin
 
 def unjudgeable(root: View, text: View, layers: Sequence[Layer], settings: CacheSettings) -> tuple[Refusal, ...]:
     """Configs that do not hold what the arithmetic needs, kinds that it does not model, dtypes that it does not know."""
-    name = ", ".join(map(str, root.raw.get("architectures") or ())) or root.model_type or "no architecture"
+    name = ", ".join(root.architectures) or root.model_type or "no architecture"
     if settings.cache_dtype != "auto" and settings.cache_dtype not in DTYPE_BYTES or settings.model_dtype not in DTYPE_BYTES:
         return (Refusal("unknown-dtype", "the size of this dtype is not known here", f"{settings.model_dtype}, cache {settings.cache_dtype}",
                         ", ".join(sorted(DTYPE_BYTES)), "choose another dtype or kvCacheDtype"),)

@@ -10,12 +10,15 @@ from typing import Any
 from planning.catalog import load_toml
 from planning.fit.config_view import View
 
+MOST_LAYERS = 4096
+
 
 def layer_count(view: View) -> int:
-    """Decoder layers; 0 where the config does not say."""
+    """Decoder layers; 0 where the config does not say, or says more than any model has."""
     listed = _listed(view) if "num_hidden_layers" not in view else None
-    return view.number("decoder_layers", "num_hidden_layers") if view.get("is_encoder_decoder") else view.number(
+    count = view.number("decoder_layers", "num_hidden_layers") if view.get("is_encoder_decoder") else view.number(
         "num_hidden_layers", default=len(listed or ()))
+    return count if 0 <= count <= MOST_LAYERS else 0
 
 
 def layer_kinds(view: View) -> tuple[str, ...]:

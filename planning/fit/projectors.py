@@ -41,14 +41,14 @@ def mistral3(root: View, tower: View, hidden: int, out: int, text: View) -> Shap
 
 def llama4(root: View, tower: View, hidden: int, out: int, text: View) -> Shape:
     """Llama 4: pixel shuffle, an adapter of two matrices, one projection."""
-    ratio = float(tower.get("pixel_shuffle_ratio") or 0.5)
+    ratio = tower.real("pixel_shuffle_ratio", 0.5)
     shuffled, inner = int(hidden / ratio / ratio), tower.number("projector_input_dim", default=4096)
     return shuffled * inner + inner * inner + tower.number("vision_output_dim", default=inner) * out, 0
 
 
 def internvl(root: View, tower: View, hidden: int, out: int, text: View) -> Shape:
     """InternVL: pixel shuffle, two matrices."""
-    ratio = float(root.get("downsample_ratio") or 0.5)
+    ratio = root.real("downsample_ratio", 0.5)
     return 0, int(hidden / ratio / ratio) * out + out * out
 
 

@@ -35,7 +35,7 @@ def packed_bytes(quant: Mapping[str, Any], parts: Parts, element: int) -> int | 
         return None
     method = str(quant.get("quant_method") or "").lower()
     experts_only = method in load_toml("vllm-capacity.toml")["quantized"]["experts_only"]
-    left_out = [str(name) for name in quant.get("modules_to_not_convert") or quant.get("ignore") or quant.get("exclude_modules") or ()]
+    left_out = [str(name) for key in ("modules_to_not_convert", "ignore", "exclude_modules") for name in _list(quant.get(key))]
     mixers = 1.0 if experts_only else share_left_out(left_out, ("attn", "attention", "mixer"), parts.layers)
     mlps = 1.0 if experts_only else share_left_out(left_out, (".mlp",), parts.layers)
     total = parts.plain * element
@@ -80,6 +80,10 @@ def _groups(quant: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     groups = quant.get("config_groups")
     values = [group.get("weights") for group in groups.values() if isinstance(group, Mapping)] if isinstance(groups, Mapping) else []
     return [value for value in values if isinstance(value, Mapping)]
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _grouped(bits: int, group: Any, scale: float) -> float:

@@ -38,7 +38,7 @@ def mamba2(view: View) -> Recurrent:
     hidden = view.number("hidden_size")
     heads = view.number("mamba_n_heads", "mamba_num_heads", "n_mamba_heads", "num_heads")
     head = view.number("mamba_d_head", "mamba_head_dim", "mamba_headdim", "head_dim")
-    expand = float(view.get("mamba_expand") or view.get("expand") or 2)
+    expand = view.real("mamba_expand", view.real("expand", 2))
     inner = view.number("mamba_d_ssm", default=0) or (heads * head if view.model_type == "nemotron_h" else int(expand * hidden))
     head = head or inner // max(heads, 1)
     groups = view.number("mamba_n_groups", "n_groups", "mamba_ngroups", default=1)

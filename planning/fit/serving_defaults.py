@@ -39,7 +39,7 @@ def batched_tokens(root: View, text: View, *, asked: int | None, seqs: int, defa
 
 def own_max_model_len(root: View, text: View) -> int | None:
     """The length a model gives itself, rope scaling included; None where its config names none (vLLM then takes 2048)."""
-    lengths = [value for key in LENGTH_KEYS if isinstance(value := text.get(key), (int, float)) and not isinstance(value, bool)]
+    lengths = [value for key in LENGTH_KEYS if (value := text.number(key)) > 0]
     if isinstance(text.get("model_max_length"), int):
         lengths = [text.get("model_max_length")]
     if not lengths:
@@ -52,7 +52,8 @@ def own_max_model_len(root: View, text: View) -> int | None:
             continue
         if kind == "yarn" and entry.get("original_max_position_embeddings"):
             length = entry["original_max_position_embeddings"]
-        return int(length * float(entry.get("factor") or 1.0))
+        factor = entry.get("factor")
+        return int(length * (factor if isinstance(factor, (int, float)) and 0 < factor < 1e6 else 1.0))
     return int(length)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from planning.catalog import load_toml
-from planning.fit.config_view import TEXT_SECTIONS, View
+from planning.fit.config_view import MOST, TEXT_SECTIONS, View
 from planning.fit.layer_kinds import share
 from planning.fit.projectors import PROJECTORS
 
@@ -19,8 +19,7 @@ SECTIONS = ("vision_config", "audio_config", "encoder_config", "vit_config", "vi
 
 def tower_params(root: View, text: View, tp: int) -> int:
     """Parameters of all towers and projectors that one of `tp` ranks holds; 0 for a text model."""
-    names = root.raw.get("architectures") or [""]
-    if names[0] in load_toml("vllm-capacity.toml")["family"]["text_only"]:
+    if root.architectures[:1] and root.architectures[0] in load_toml("vllm-capacity.toml")["family"]["text_only"]:
         return 0
     view, total = root, encoder_params(root, tp) + load_toml(TABLE)["fixed_tower"].get(root.model_type, 0)
     while True:
@@ -73,7 +72,7 @@ def block_params(tower: View, kind: Mapping[str, Any], hidden: int) -> tuple[int
     inner = heads * head if head else hidden
     attention = 2 * hidden * inner + (2 * hidden * inner * kv_heads // heads if heads else 2 * hidden * inner)
     keys = kind.get("width_keys", ("encoder_ffn_dim", "intermediate_size", "mlp_hidden_size"))
-    width = tower.number(*keys) or int(float(tower.get("mlp_ratio") or 4) * hidden)
+    width = tower.number(*keys) or int(tower.real("mlp_ratio", 4) * hidden)
     return attention, kind.get("matrices", 2) * hidden * width + int(kind.get("more", 0) * hidden * hidden)
 
 
@@ -99,7 +98,7 @@ def _side(value: Any, default: int) -> int:
     """A size that configs give as a number or a pair."""
     if isinstance(value, (list, tuple)) and value:
         value = value[0]
-    return int(value) if isinstance(value, (int, float)) and value else default
+    return int(value) if isinstance(value, (int, float)) and 0 < value < MOST else default
 
 
 def encoder_params(root: View, tp: int) -> int:

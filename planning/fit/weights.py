@@ -41,7 +41,10 @@ def weights_per_rank(config: Mapping[str, Any], *, tensor_parallel_size: int = 1
     """
     root = open_config(config)
     element = DTYPE_BYTES.get(model_dtype(config, dtype), 2)
-    alone, rank = parts(root, 1), parts(root, tensor_parallel_size)
+    try:
+        alone, rank = parts(root, 1), parts(root, tensor_parallel_size)
+    except (TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError):
+        alone = rank = None          # values that no model has
     if tensors and quantization != "none":
         exact = bytes_from_headers(tensors, element, config)
         if exact is not None:
@@ -94,7 +97,7 @@ def embeddings(root: View, text: View, tp: int) -> int:
 def headless(root: View, text: View) -> bool:
     """Models that vLLM runs without an output head: encoders, classifiers, and configs that name no architecture (it pools those)."""
     table = load_toml("vllm-capacity.toml")["family"]
-    names = [str(name) for name in root.raw.get("architectures") or ()]
+    names = root.architectures
     return text.model_type in table["encoder_only"] or not names or names[0].endswith(tuple(table["headless_suffixes"]))
 
 

@@ -1,11 +1,15 @@
 """What vLLM refuses because of shape or settings is refused with its reason, and what cannot be judged has no numbers."""
 from __future__ import annotations
 
+import json
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from planning.fit import capacity
 from planning.units import GIB
-from tests.planning.fit.recorded import config_of
+from tests.planning.fit.recorded import config_of, rows
 
 LLAMA = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32,
          "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256}
@@ -59,6 +63,19 @@ def test_latent_attention_runs_on_a_gpu_and_on_a_newer_cpu():
 def test_odd_configs_never_raise(broken):
     found = of({**LLAMA, **broken})
     assert found.refusals or found.kv_cache_num_blocks
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.sampled_from(sorted({row.model for row in rows()})), st.data())
+def test_spoiled_configs_never_raise(name, data):
+    config = json.loads(json.dumps(config_of(name)))
+    for _ in range(data.draw(st.integers(1, 3))):
+        section = data.draw(st.sampled_from([config, *(v for v in config.values() if isinstance(v, dict) and v)]))
+        section[data.draw(st.sampled_from(sorted(section)))] = data.draw(st.sampled_from(
+            [None, 0, -1, 2.5, "x", [], {}, True, 10**9, "8", [1, 2], {"a": 1}, float("inf"), float("nan")]))
+    found = of(config, device=data.draw(st.sampled_from(["cpu", "rocm"])), vllm_version=data.draw(st.sampled_from(["0.25.1", "0.32.0"])))
+    assert found.refusals or found.kv_cache_num_blocks is not None
+    json.dumps(found.document())
 
 
 def test_a_block_that_only_the_planner_takes_is_warned_of():
