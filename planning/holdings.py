@@ -16,9 +16,9 @@ from planning.place import nodes_of
 from planning.plan import from_document
 
 
-def by_other_stacks(stack: str, facts: HostFacts, survey: HostSurvey) -> Claims:
+def by_other_stacks(stack: str, owner: str, facts: HostFacts, survey: HostSurvey) -> Claims:
     """Running containers that carry our labels and belong to another stack."""
-    return Claims.total([_of_container(facts, c) for c in survey.containers if c.stack != stack and c.running is not False])
+    return Claims.total([_of_container(facts, c) for c in survey.containers if not c.made_by(stack, owner) and c.running is not False])
 
 
 def _of_container(facts: HostFacts, container: OurContainer) -> Claims:
@@ -36,20 +36,20 @@ def held_before(document: Mapping[str, Any]) -> Claims:
     return Claims.total([family_of(plan.family).claims(Choice(plan.placement, plan.memory)), Claims(ports=ports)])
 
 
-def own_port(previous: Mapping[str, Any] | None, stack: str, name: str, survey: HostSurvey) -> int | None:
+def own_port(previous: Mapping[str, Any] | None, stack: str, owner: str, name: str, survey: HostSurvey) -> int | None:
     """The port that an endpoint has: by its last plan, else by its container on the host."""
     launch = (previous or {}).get("launch")
     if launch and launch.get("port"):
         return int(launch["port"])
-    return next((c.port for c in survey.containers if c.stack == stack and c.endpoint == name), None)
+    return next((c.port for c in survey.containers if c.made_by(stack, owner) and c.endpoint == name), None)
 
 
-def without_own(stack: str, name: str, facts: HostFacts, survey: HostSurvey, port: int | None) -> HostSurvey:
+def without_own(stack: str, owner: str, name: str, facts: HostFacts, survey: HostSurvey, port: int | None) -> HostSurvey:
     """The survey as one endpoint sees it: the port of its own container is free for it.
 
     `port`: the port by its last plan. It is its own while its container is there (or nobody can say), else whoever listens is another.
     """
-    containers = [c for c in survey.containers if c.stack == stack and c.endpoint == name]
+    containers = [c for c in survey.containers if c.made_by(stack, owner) and c.endpoint == name]
     mine = {c.port for c in containers} | ({port} if containers or facts.docker.reachable is not True else set())
     if survey.used_ports is None:
         return survey

@@ -137,7 +137,7 @@ def labels(case: Case, family: str, choice: Choice, port: int, held_bytes: int) 
     place = choice.placement
     values = {"stack": case.stack, "endpoint": case.name, "family": family, "cpus": place.cpuset_cpus or "", "gpus": cpu_list(place.gpus),
               "port": str(port), "node": str(place.numa_nodes[0]) if place.numa_nodes else "", "memory-bytes": str(held_bytes),
-              "revision": case.manifest.revision or "", "generation": str(case.generation)}
+              "owner": case.owner, "revision": case.manifest.revision or "", "generation": str(case.generation)}
     return {LABEL + key: value for key, value in values.items() if value}
 
 

@@ -26,18 +26,19 @@ MOST_SUGGESTIONS = 4
 
 def plan_host(stack: str, facts: HostFacts, survey: HostSurvey, requests: Mapping[str, EndpointRequest], manifests: Mapping[str, ModelManifest],
               previous: Mapping[str, Mapping[str, Any]] = {}, advertise_address: str | None = None, local: bool = False,
-              api_keys: Collection[str] = ()) -> dict[str, EndpointPlan]:
-    """Plans by endpoint name, in the order of `requests`. `previous`: documents of the last plans; `api_keys`: names that have one."""
+              api_keys: Collection[str] = (), owner: str = "") -> dict[str, EndpointPlan]:
+    """Plans by endpoint name, in the order of `requests`. `previous`: documents of the last plans; `api_keys`: names that have one;
+    `owner`: of the state, which tells the containers of two stacks of one name apart."""
     before = {name: document for name, document in previous.items() if name in requests and document.get("verdict") == "fits"}
     held = {name: held_before(document) for name, document in before.items()}
-    foreign = by_other_stacks(stack, facts, survey)
+    foreign = by_other_stacks(stack, owner, facts, survey)
     plans: dict[str, EndpointPlan] = {}
     for name in sorted(requests, key=lambda name: (name not in before, name)):
         others = Claims.total([foreign, *(claims for other, claims in held.items() if other != name)])
-        port = own_port(before.get(name), stack, name, survey)
+        port = own_port(before.get(name), stack, owner, name, survey)
         generation = int(previous.get(name, {}).get("generation") or 0)
-        case = Case(stack, requests[name], facts, without_own(stack, name, facts, survey, port), manifests[name], others, before.get(name), name,
-                    name in api_keys, local, advertise_address, port, generation)
+        case = Case(stack, requests[name], facts, without_own(stack, owner, name, facts, survey, port), manifests[name], others, before.get(name), name,
+                    name in api_keys, local, advertise_address, port, generation, owner)
         plan, claims = plan_endpoint(case)
         plans[name] = _settled(plan, before[name]) if name in before else plan
         held.update({name: claims} if claims is not None else {})

@@ -107,11 +107,14 @@ def port_of(case: Case, own: int | None) -> tuple[int, Notes]:
 
 def name_of(case: Case) -> Notes:
     """A container of the endpoint's name that is not ours is somebody else's, and stays."""
-    ours = any(c.name == case.container_name and c.stack == case.stack and c.endpoint == case.name for c in case.survey.containers)
+    found = next((c for c in case.survey.containers if c.name == case.container_name and c.stack == case.stack and c.endpoint == case.name), None)
+    ours = found is not None and found.made_by(case.stack, case.owner)
     if case.previous or ours or case.container_name not in case.survey.container_names:
         return Notes()
-    return Notes.of(Refusal("name-taken", f"{case.facts.name} has a container {case.container_name} that this stack did not make", case.container_name,
-                            "a free name", "rename the endpoint or the stack, or remove that container yourself"))
+    whose = f"{case.container_name}, made by another stack of the name {case.stack}" if found else case.container_name
+    return Notes.of(Refusal("name-taken", f"{case.facts.name} has a container {case.container_name} that this stack did not make", whose, "a free name",
+                            "rename the endpoint or the stack, or remove that container yourself if nobody needs it: "
+                            f"`docker rm -f {case.container_name}`"))
 
 
 def _first_free(taken: Iterable[int]) -> int:

@@ -30,12 +30,17 @@ def make_ready(target: Target, stack: str, plans: Mapping[str, Mapping[str, Any]
         for container, seen in runtime.inspect(connection, list(names)).items():
             if seen is None:
                 continue
-            labels = seen["Config"].get("Labels") or {}
-            if (labels.get(f"{LABEL}stack"), labels.get(f"{LABEL}endpoint")) != (stack, names[container]):
+            if not _ours(stack, names[container], launches[names[container]]["labels"], seen["Config"].get("Labels") or {}):
                 raise CommandFailed(Refusal(
                     "name-taken", f"{target.name}: {container} exists and is not ours", f"image {seen['Config'].get('Image')}",
                     "a free name, or our labels", f"rename or remove it by hand: `{word} rm {container}`"))
             runtime.remove(connection, seen["Id"])
+
+
+def _ours(stack: str, endpoint: str, planned: Mapping[str, str], labels: Mapping[str, str]) -> bool:
+    """Made by this stack, and not by another state's stack of the same name (where both say whose they are)."""
+    owners = [owner for owner in (planned.get(f"{LABEL}owner"), labels.get(f"{LABEL}owner")) if owner]
+    return (labels.get(f"{LABEL}stack"), labels.get(f"{LABEL}endpoint")) == (stack, endpoint) and len(set(owners)) < 2
 
 
 def differences(launch: Mapping[str, Any], seen: Mapping[str, Any]) -> list[str]:

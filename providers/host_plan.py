@@ -1,11 +1,13 @@
 """`HostPlan`: fit, place and launch of all endpoints of one host, made together by one pure function.
 
 Inputs: `stack`, `name` (the host), `connection`, `requests` (endpoint -> configuration keys), `models` (endpoint -> which
-manifest), `keyed` (endpoints that have an API key). Found by `check`: `plans` (endpoint -> document of its EndpointPlan).
+manifest), `keyed` (endpoints that have an API key). Found by `check`: `plans` (endpoint -> document of its EndpointPlan), `owner` (a random
+word on the label of every container of ours: another stack of the same name, in another state, has another one).
 It is never replaced: the old plans keep every endpoint where it is. `read` raises the generation of what drifted.
 """
 from __future__ import annotations
 
+import secrets
 from typing import Any
 
 import pulumi
@@ -25,9 +27,10 @@ class HostPlanProvider(StepProvider):
 
     def check(self, olds: dict[str, Any], news: dict[str, Any]) -> CheckResult:
         if unknown(news["connection"], news["requests"], news["models"]):
-            return checked(news, plans=UNKNOWN)
+            return checked(news, plans=UNKNOWN, owner=_owner(olds, news))
         target = Target.of(news["name"], news["connection"])
         reading = run.facts_of(target).result()
+        news = {**news, "owner": _owner(olds, news)}
         if reading.problem:
             return checked(news, plans={name: _not_read(name, keys, news["name"]) for name, keys in news["requests"].items()})
         kept = (olds or {}).get("plans") or {}
@@ -48,7 +51,7 @@ class HostPlanProvider(StepProvider):
     def update(self, id_: str, olds: dict[str, Any], news: dict[str, Any]) -> UpdateResult:
         from providers.containers import make_ready
 
-        new = {name: plan for name, plan in news["plans"].items() if plan["generation"] != (olds["plans"].get(name) or {}).get("generation")}
+        new = {name: plan for name, plan in news["plans"].items() if plan["generation"] != ((olds.get("plans") or {}).get(name) or {}).get("generation")}
         make_ready(Target.of(news["name"], news["connection"]), news["stack"], new)
         return super().update(id_, olds, news)
 
@@ -62,6 +65,15 @@ class HostPlanProvider(StepProvider):
         return refreshed(id_, props, plans=plans)
 
 
+def _owner(olds: dict[str, Any] | None, news: dict[str, Any]) -> str:
+    """The state's; of a new one what this checkout remembers, or made now. A state from before there were owners has none."""
+    if olds and ("owner" in olds or olds.get("plans")):
+        return olds.get("owner") or ""
+    known = record.read(news["stack"], "owner", news["name"]) or secrets.token_hex(8)
+    record.write(news["stack"], "owner", news["name"], known)
+    return known
+
+
 def make_plans(props: dict[str, Any], reading: run.Reading, previous: dict[str, Any]) -> dict[str, Any]:
     """Endpoint -> document of its plan, for a host that was read."""
     from planning.detect.facts import HostSurvey
@@ -73,7 +85,7 @@ def make_plans(props: dict[str, Any], reading: run.Reading, previous: dict[str, 
     manifests = {name: manifest_of(model) for name, model in props["models"].items()}
     plans = plan_host(props["stack"], reading.facts, reading.survey or HostSurvey(), requests, manifests, previous=whole(previous),
                       advertise_address=props.get("advertise_address"), local=props["connection"]["address"] == "local",
-                      api_keys=frozenset(props["keyed"]))
+                      api_keys=frozenset(props["keyed"]), owner=props.get("owner") or "")
     return {name: document(plan) for name, plan in plans.items()}
 
 
@@ -89,4 +101,4 @@ class HostPlan(Resource, module="amd-vllm", name="HostPlan"):
     plans: pulumi.Output[dict]
 
     def __init__(self, resource_name: str, inputs: dict[str, Any], opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__(HostPlanProvider(), resource_name, {**inputs, "plans": None}, opts)
+        super().__init__(HostPlanProvider(), resource_name, {**inputs, "plans": None, "owner": None}, opts)

@@ -13,7 +13,7 @@ from planning.detect.jsonstream import decode
 from planning.detect.text import clean, lines, number
 
 PREFIX = "amd-vllm."
-LABELS = ("stack", "endpoint", "cpus", "gpus", "port", "memory-bytes", "node")
+LABELS = ("stack", "endpoint", "cpus", "gpus", "port", "memory-bytes", "node", "owner")
 
 
 def parse(text: str) -> tuple[tuple[str, ...], tuple[int, ...], tuple[OurContainer, ...]]:
@@ -68,7 +68,8 @@ def _our_container(name: str, labels: dict[str, str], state: str) -> OurContaine
     return OurContainer(name=name, stack=labels.get("stack"), endpoint=labels.get("endpoint"),
                         running=state in {"running", "paused", "restarting"} if state else None,
                         cpus=cpulist.parse(labels.get("cpus", "")) or (), gpus=cpulist.parse(labels.get("gpus", "")) or (),
-                        port=number(labels.get("port")), memory_bytes=number(labels.get("memory-bytes")), node=number(labels.get("node")))
+                        port=number(labels.get("port")), memory_bytes=number(labels.get("memory-bytes")), node=number(labels.get("node")),
+                        owner=labels.get("owner"))
 
 
 def _parse_table(body: str) -> tuple[tuple[str, ...], tuple[int, ...], tuple[OurContainer, ...]]:

@@ -174,6 +174,11 @@ class OurContainer:
     port: int | None = None
     memory_bytes: int | None = None            # what its plan claimed
     node: int | None = None
+    owner: str | None = None                   # of the state that made it; None: made before there were owners
+
+    def made_by(self, stack: str, owner: str) -> bool:
+        """Whether a stack made it. Two people may have stacks of one name: then the owners differ, where both are known."""
+        return self.stack == stack and (not owner or not self.owner or self.owner == owner)
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,7 @@ class Case:
     advertise_address: str | None = None        # where readers reach the host, if not at the address we bind to
     own_port: int | None = None                 # the port it has already
     generation: int = 0                         # of its container, carried over from the last plan
+    owner: str = ""                             # of the state that the stack is in; "" where there is none
 
     @property
     def container_name(self) -> str:
