@@ -8,15 +8,20 @@ from pathlib import Path
 
 from .processes import run, start, stop, wait_until
 
-OPTIONS = ("--iptables=false", "--ip6tables=false", "--bridge=none", "--storage-driver=vfs", "--exec-opt=native.cgroupdriver=cgroupfs")
-"""No packet rules and no bridge: containers use the host's network, as vLLM's do. vfs works on every file system; the images are small."""
+OPTIONS = ("--iptables=false", "--ip6tables=false", "--storage-driver=vfs", "--exec-opt=native.cgroupdriver=cgroupfs")
+"""No packet rules. vfs works on every file system; the images are small."""
+NO_BRIDGE = ("--bridge=none",)
+"""Containers use the host's network, as vLLM's on CPUs do."""
+BRIDGE = ("--bip=172.29.213.1/24", "--fixed-cidr=172.29.213.0/24")
+"""A bridge in a network namespace of the host's own; ports are published by Docker's proxy process."""
 
 
 class DockerEngine:
     """A dockerd of our own. `inside` puts a command line into the place where it runs."""
 
     def __init__(self, folder: Path, socket: Path, cgroup: str, inside: Callable[..., list[str]] = lambda *words: list(map(str, words)),
-                 inner_socket: Path | None = None) -> None:
+                 inner_socket: Path | None = None, bridge: bool = False) -> None:
+        self._network = BRIDGE if bridge else NO_BRIDGE
         self.folder, self.socket, self._cgroup, self._inside = folder, socket, cgroup, inside
         self._inner_socket = inner_socket or socket
         self.log = folder / "dockerd.log"
@@ -31,7 +36,7 @@ class DockerEngine:
         """Start it and wait until it answers. Raises BedError with the end of its log."""
         self.folder.mkdir(parents=True, exist_ok=True)
         command = ["dockerd", "--host", f"unix://{self._inner_socket}", "--data-root", self.folder / "data", "--exec-root", self.folder / "exec",
-                   "--pidfile", self.folder / "dockerd.pid", "--cgroup-parent", f"/{self._cgroup}", *OPTIONS]
+                   "--pidfile", self.folder / "dockerd.pid", "--cgroup-parent", f"/{self._cgroup}", *OPTIONS, *self._network]
         self._process = start(self._inside(*command), self.log)
         wait_until(lambda: self._process.poll() is not None or self.answers(), f"dockerd of {self._cgroup}", seconds=60, log=self.log)
         if not self.answers():

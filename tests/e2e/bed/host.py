@@ -26,7 +26,7 @@ class Host:
         self.name, self.address, self.folder = self.namespace.name, self.namespace.address, self.namespace.folder
         self.ssh = SshServer(self.namespace, client.identity_file)
         self.engine = DockerEngine(self.folder / "docker", self.folder / "run" / "docker.sock", self.name, self.namespace.inside,
-                                   Path("/run/docker.sock")) if docker else None
+                                   Path("/run/docker.sock"), bridge=self.namespace.has_gpus) if docker else None
         self.podman = Podman(self.namespace)
 
     def open(self) -> Host:
@@ -72,6 +72,13 @@ class Host:
 
     def connections_since(self, mark: int) -> int:
         return self.ssh.accepted() - mark
+
+    # -- what the host's kernel says
+
+    @property
+    def numa_balancing(self) -> Path:
+        """The file behind /proc/sys/kernel/numa_balancing of a host with GPUs: a test writes and reads it."""
+        return self.folder / "profile" / "numa_balancing"
 
     # -- to break and mend
 

@@ -14,7 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from . import profile_files
+from . import gpus, profile_files
 from .processes import BedError, children, run, start, stop, wait_until
 from .profiles import PROFILES, real_memory_bytes
 from .session import Session
@@ -61,6 +61,10 @@ class Namespace:
         if self._holder:
             stop(self._holder, patience=0)
 
+    @property
+    def has_gpus(self) -> bool:
+        return bool(self._profile.gpus)
+
     def inside(self, *command: str | Path) -> list[str]:
         """The command line that runs `command` inside as root."""
         return ["nsenter", "-t", str(self.process_id), "--mount", "--net", "--uts", "--ipc", "--pid", "--", *map(str, command)]
@@ -74,7 +78,8 @@ class Namespace:
             run("ip", "-n", self.name, *words)
 
     def _write_profile(self) -> None:
-        for name, text in profile_files.files(self._profile, self._memory).items():
+        gpu_files = gpus.files(self._profile.gpus, self._profile.nodes) if self._profile.gpus else {}
+        for name, text in {**profile_files.files(self._profile, self._memory), **gpu_files}.items():
             path = self.folder / "profile" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
@@ -104,6 +109,7 @@ class Namespace:
                 lines += [f"mkdir -p {shlex.quote(str(inner))}", f"mount --bind {shlex.quote(str(kept))} {shlex.quote(str(inner))}"]
         lines += [f"mkdir -p {folder}/run/sshd {folder}/run/amd-vllm-profile {folder}/run/lock", f"cp {profile}/lscpu* {folder}/run/amd-vllm-profile/"]
         lines += [f"mount --bind {source} {target}" for source, target in binds]
+        lines += gpus.script(folder) if self._profile.gpus else []
         lines += [f"mount --rbind {folder}/home {self.home}", f"mount --bind {folder}/run /run", "touch /run/namespace-ready",
                   "while :; do sleep 3600 & wait $!; done"]
         return "\n".join(lines) + "\n"

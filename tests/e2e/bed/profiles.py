@@ -1,4 +1,4 @@
-"""The CPUs that a host of the bed can say it has.
+"""The CPUs (and GPUs) that a host of the bed can say it has.
 
 The CPU ids are those that this machine really has on line, so that a cpuset works; model, flags, sockets and nodes are
 the profile's. What is written: /proc/cpuinfo, the answers of lscpu, /sys/devices/system/{cpu,node}, /proc/meminfo.
@@ -23,7 +23,9 @@ _XEON = ("fpu vme de pse tsc msr pae mce cx8 apic sep mtrr pge mca cmov pat pse3
 
 @dataclass(frozen=True)
 class Profile:
-    """What the CPU says of itself; `nodes` is the number of NUMA nodes, each socket has the same number of them."""
+    """What the CPU says of itself; `nodes` is the number of NUMA nodes, each socket has the same number of them.
+
+    `gpus`: the recorded host (below tests/hosts) whose GPUs it has."""
 
     name: str
     vendor: str
@@ -33,6 +35,7 @@ class Profile:
     flags: str
     sockets: int = 1
     nodes: int = 1
+    gpus: str = ""
 
 
 PROFILES = {each.name: each for each in (
@@ -40,6 +43,8 @@ PROFILES = {each.name: each for each in (
     Profile("genoa-dual", "AuthenticAMD", 25, 17, "AMD EPYC 9654 96-Core Processor", _BASE + _ZEN4, sockets=2, nodes=2),
     Profile("turin-small", "AuthenticAMD", 26, 2, "AMD EPYC 9575F 64-Core Processor", _BASE + _ZEN4 + " avx_vnni avx512_vp2intersect"),
     Profile("milan-small", "AuthenticAMD", 25, 1, "AMD EPYC 7763 64-Core Processor", _BASE),
+    Profile("mi300x", "AuthenticAMD", 25, 17, "AMD EPYC 9654 96-Core Processor", _BASE + _ZEN4, gpus="synthetic-mi300x-x8"),
+    Profile("mi210", "AuthenticAMD", 25, 1, "AMD EPYC 7763 64-Core Processor", _BASE, gpus="synthetic-mi210-x8"),
     Profile("xeon-small", "GenuineIntel", 6, 143, "Intel(R) Xeon(R) Platinum 8480+", _XEON),
 )}
 """`genoa-dual` has one core in each socket; its second node does not exist here, so it is for previews, or for socket 0."""
