@@ -83,7 +83,7 @@ def recurrent_layer(view: View, kind: str) -> Recurrent:
         return kimi_delta(view)
     if kind == "linear" and (view.number("linear_num_value_heads") or view.model_type == "olmo_hybrid"):
         return gated_delta_net(view)
-    if kind == "linear":
+    if kind == "linear" and not view.number("mamba_n_heads", "mamba_num_heads"):      # newer Transformers say "linear" of Mamba layers too
         return lightning(view)
     if view.model_type in ("mamba", "falcon_mamba", "jamba"):
         return mamba1(view)
