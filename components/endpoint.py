@@ -18,8 +18,10 @@ from planning.families import family_of
 from planning.plan import from_document
 from planning.plan_text import decided
 from planning.request import parse_endpoint
-from providers import proof, record
+from providers import endpoint_bench, prefetch, proof, record
+from providers.endpoint_bench import EndpointBench
 from providers.endpoint_health import EndpointHealth
+from providers.endpoint_start import own_token
 from providers.transport.address import Target
 
 _barrier = Barrier()
@@ -45,12 +47,17 @@ class VllmEndpoint(pulumi.ComponentResource):
             raise pulumi.RunError("; ".join(problem.text() for problem in problems))
         if not host.late:
             _barrier.join(name)
-        model = family_of(kind).model_of(request)                                                  # resolve
-        plan = host.plan_for(name, request, model, api_key is not None).apply(self._spoken)        # detect, fit, place, launch
+        self._request, self._model = request, family_of(kind).model_of(request)                    # resolve
+        plan = host.plan_for(name, request, self._model, api_key is not None).apply(self._spoken)  # detect, fit, place, launch
         started = plan.apply(self._run)                                                            # run
-        answering = pulumi.Output.all(started, plan, api_key).apply(self._answering)               # health
-        health = EndpointHealth(name, self._health_inputs(plan, answering), pulumi.ResourceOptions(parent=self))
-        self._hand_over(plan, started, health)                                                              # outputs
+        if request.mode == "bench":
+            ended = pulumi.Output.all(started, plan).apply(self._ended)                            # health: it ends well
+            bench = EndpointBench(name, self._proof_inputs(plan, ended), pulumi.ResourceOptions(parent=self))
+            self._hand_over_figures(plan, started, bench)                                          # outputs
+        else:
+            answering = pulumi.Output.all(started, plan, api_key).apply(self._answering)           # health
+            health = EndpointHealth(name, self._health_inputs(plan, answering), pulumi.ResourceOptions(parent=self))
+            self._hand_over(plan, started, health)                                                 # outputs
 
     async def _spoken(self, plan: dict[str, Any]) -> dict[str, Any]:
         """Says on this resource what was decided, and waits for the others. Raises when anybody was refused."""
@@ -78,12 +85,29 @@ class VllmEndpoint(pulumi.ComponentResource):
         secrets = {"VLLM_API_KEY": pulumi.Output.secret(self._api_key)} if self._api_key is not None else {}
 
         async def ready(fetched: Any) -> Any:
+            await self._prefetch(plan)
             return fetched
 
         start = runtimes.run(runtimes.Job(self._name, plan, self._host.connection, secrets, self._host.docker, self, ready))
         start.stack.apply(lambda stack: self._tell_stack(stack, plan["launch"]["image"]), run_with_unknowns=True)
         start.warnings.apply(self._warn)
         return pulumi.Output.all(container_id=start.container_id, image_digest=start.image_digest)
+
+    async def _prefetch(self, plan: dict[str, Any]) -> None:
+        """The weights first, where that is asked for; once for each commit and cache."""
+        model, launch = self._model, plan["launch"]
+        if not self._request.prefetch or model.startswith("/"):
+            return
+        revision, target = plan.get("revision") or self._request.revision, Target.of(self._host.name, self._host.connection)
+        key, stack = prefetch.key_of(target, launch, model, revision), pulumi.get_stack()
+        if record.read(stack, "prefetched", self._name) == key:
+            return
+        if pulumi.runtime.is_dry_run():
+            pulumi.log.info(f"{self._name}: the weights of {model} are fetched before anything is touched", self)
+            return
+        token = pulumi.Config("amd-vllm").get("hfToken") or own_token() if launch["environment"].get("HF_TOKEN_PATH") else None
+        await waited(self, self._name, f"{self._name} has no weights", lambda say: prefetch.fetch(target, launch, model, revision, token, say))
+        record.write(stack, "prefetched", self._name, key)
 
     def _tell_stack(self, stack: Any, image: str) -> None:
         if pulumi.runtime.is_dry_run() and (not stack or contains_unknowns(stack)):
@@ -100,18 +124,40 @@ class VllmEndpoint(pulumi.ComponentResource):
             await waited(self, self._name, f"{self._name} did not start to serve", lambda say: proof.wait(target, subject, api_key, say))
         return container_id
 
-    def _health_inputs(self, plan: pulumi.Output[dict], container_id: pulumi.Output[str]) -> dict[str, Any]:
+    async def _ended(self, found: list[Any]) -> str:
+        """Waits until what runs once has ended well; returns the container's id."""
+        started, plan = found
+        container_id = started["container_id"]
+        if not pulumi.runtime.is_dry_run() and record.read(pulumi.get_stack(), "proven", self._name) != container_id:
+            target, subject = Target.of(self._host.name, self._host.connection), proof.Subject.of(self._name, plan)
+            await waited(self, self._name, f"{self._name} did not end well", lambda say: endpoint_bench.wait(target, subject, say))
+        return container_id
+
+    def _proof_inputs(self, plan: pulumi.Output[dict], container_id: pulumi.Output[str]) -> dict[str, Any]:
         return {"name": self._name, "stack": pulumi.get_stack(), "connection": self._host.connection, "container_id": container_id,
-                "subject": plan.apply(lambda p: asdict(proof.Subject.of(self._name, p))),
+                "subject": plan.apply(lambda p: asdict(proof.Subject.of(self._name, p)))}
+
+    def _health_inputs(self, plan: pulumi.Output[dict], container_id: pulumi.Output[str]) -> dict[str, Any]:
+        return {**self._proof_inputs(plan, container_id),
                 "planned": plan.apply(lambda p: {key: p["memory"].get(key) for key in ("kv_cache_tokens", "max_concurrency", "required_bytes")})}
 
     def _hand_over(self, plan: pulumi.Output[dict], started: pulumi.Output[dict], health: EndpointHealth) -> None:
         self.endpoint = pulumi.Output.all(plan, health.healthy, health.measured, started).apply(
             lambda found: _endpoint(self._host.name, found[0], found[2], found[3]["image_digest"]))
+        pulumi.Output.all(health.comparison, health.warnings).apply(self._compare)
+        self._expose(health.measured)
+
+    def _hand_over_figures(self, plan: pulumi.Output[dict], started: pulumi.Output[dict], bench: EndpointBench) -> None:
+        """Nothing answers at a URL when a bench has ended: its figures instead."""
+        none = dict.fromkeys(("baseUrl", "curl", "python", "port", "primaryEndpoint"))
+        self.endpoint = pulumi.Output.all(plan, bench.figures, started).apply(
+            lambda found: {**_endpoint(self._host.name, found[0], None, found[2]["image_digest"]), **none, "supportedEndpoints": [], "bench": found[1]})
+        self._expose(bench.figures)
+
+    def _expose(self, measured: pulumi.Output[dict]) -> None:
         self.base_url = self.endpoint.apply(lambda endpoint: endpoint["baseUrl"])
         self.model = self.endpoint.apply(lambda endpoint: endpoint["model"])
-        self.measured = health.measured
-        pulumi.Output.all(health.comparison, health.warnings).apply(self._compare)
+        self.measured = measured
         self.register_outputs({"endpoint": self.endpoint})
 
     def _compare(self, found: list[Any]) -> None:

@@ -8,6 +8,7 @@ import pytest
 from pulumi.dynamic.dynamic import serialize_provider
 
 from components import KINDS, EpycVllmEndpoint, Host, InstinctVllmEndpoint
+from providers.endpoint_bench import EndpointBench, EndpointBenchProvider
 from providers.endpoint_health import EndpointHealth, EndpointHealthProvider
 from providers.endpoint_process import EndpointProcess, EndpointProcessProvider
 from providers.endpoint_start import EndpointStart, EndpointStartProvider
@@ -21,6 +22,7 @@ PINNED = {
     HostPlan: ("dynamic/amd-vllm:HostPlan", HostPlanProvider, "providers.host_plan"),
     EndpointStart: ("dynamic/amd-vllm:EndpointStart", EndpointStartProvider, "providers.endpoint_start"),
     EndpointProcess: ("dynamic/amd-vllm:EndpointProcess", EndpointProcessProvider, "providers.endpoint_process"),
+    EndpointBench: ("dynamic/amd-vllm:EndpointBench", EndpointBenchProvider, "providers.endpoint_bench"),
     EndpointHealth: ("dynamic/amd-vllm:EndpointHealth", EndpointHealthProvider, "providers.endpoint_health"),
 }
 

@@ -141,3 +141,30 @@ def test_the_host_itself_serves_beyond_the_ssh_session(project, hub, python_host
     project.destroy().ok()
     assert answers(url, KEY) == 0 and not folder.exists()
     assert "vllm.entrypoints" not in python_host.run_local("ps", "axww", "-o", "args", cwd="/").stdout
+
+
+def test_a_bench_runs_once_and_gives_its_figures(project, hub, genoa):
+    models.add(hub)
+    project.configure({"box": genoa.connection()}, {"chat": {**CHAT, "mode": "bench"}})
+    project.up().ok()
+    chat = project.outputs()["endpoints"]["chat"]
+    assert chat["bench"] == {"requests_per_second": 1.53, "total_tokens_per_second": 391.2, "output_tokens_per_second": 195.6,
+                             "prompt_tokens": 8192, "output_tokens": 8192}
+    assert chat["baseUrl"] is None and chat["placement"]["cpuset_cpus"]
+    (seen,) = json.loads(genoa.engine.docker("inspect", "vllm-e2e-chat").stdout)
+    assert (seen["State"]["Status"], seen["State"]["ExitCode"], seen["RestartCount"]) == ("exited", 0, 0)
+    assert not changes(project.up().ok()) and not changes(project.refresh().ok())
+    project.destroy().ok()
+    assert genoa.engine.containers() == []
+
+
+def test_weights_are_fetched_before_the_endpoint_is_touched(project, hub, podman_host):
+    models.add(hub)
+    project.configure({"box": podman_host.connection()}, {"chat": {**CHAT, "prefetch": True}})
+    assert "are fetched before anything is touched" in project.preview().ok().text
+    up = project.up().ok()
+    assert f"{models.TINY}: complete" in up.text and up.text.index("complete") < up.text.index("answers after")
+    cached = podman_host.folder / "home" / ".cache/huggingface/hub" / f"models--{models.TINY.replace('/', '--')}" / "snapshots"
+    assert len(list(cached.iterdir())) == 1, "at the pinned commit"
+    assert podman_host.podman.containers() == ["vllm-e2e-chat"], "the prefetch left nothing"
+    assert "fetching" not in project.up().ok().text, "once"

@@ -38,13 +38,54 @@ func vllm(arguments []string) int {
 		fmt.Println(readSettings().version())
 		return 0
 	}
+	if len(arguments) > 1 && arguments[0] == "bench" && arguments[1] == "throughput" {
+		return bench(arguments[2:])
+	}
 	if len(arguments) == 0 || arguments[0] != "serve" {
 		return usage("the following arguments are required: serve")
 	}
 	return serve(arguments[1:])
 }
 
-// python answers any `-c CODE` with the line that the version probe of amd-vllm asks for.
+// bench prints what `vllm bench throughput` ends with, for made-up speeds.
+func bench(arguments []string) int {
+	settings := readSettings()
+	model := ""
+	for at, word := range arguments {
+		if word == "--model" && at+1 < len(arguments) {
+			model = arguments[at+1]
+		}
+	}
+	if model == "" {
+		return usage("unrecognized arguments: bench throughput without --model")
+	}
+	time.Sleep(time.Duration(settings.StartSeconds * float64(time.Second)))
+	if settings.failure(model) != "" {
+		fmt.Fprintln(os.Stderr, "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}")
+		return 1
+	}
+	fmt.Println("Throughput: 1.53 requests/s, 391.20 total tokens/s, 195.60 output tokens/s")
+	fmt.Println("Total num prompt tokens:  8192")
+	fmt.Println("Total num output tokens:  8192")
+	return 0
+}
+
+// fetch stands for `snapshot_download`: it leaves a file in the model cache.
+func fetch(model, revision string) int {
+	cache := os.Getenv("HF_HOME")
+	if cache == "" {
+		cache = "/root/.cache/huggingface"
+	}
+	folder := filepath.Join(cache, "hub", "models--"+strings.ReplaceAll(model, "/", "--"), "snapshots", revision)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		fmt.Fprintln(os.Stderr, "stand-in:", err)
+		return 1
+	}
+	fmt.Println("complete")
+	return 0
+}
+
+// python answers any `-c CODE` with the line that the version probe of amd-vllm asks for, but code that downloads a model.
 func python(arguments []string) int {
 	if len(arguments) == 0 || arguments[0] == "--version" || arguments[0] == "-V" {
 		fmt.Println("Python 3.12.3")
@@ -55,6 +96,9 @@ func python(arguments []string) int {
 			return vllm(arguments[2:])
 		}
 		return serve(arguments[2:])
+	}
+	if len(arguments) > 3 && strings.Contains(arguments[1], "snapshot_download") {
+		return fetch(arguments[2], arguments[3])
 	}
 	settings := readSettings()
 	if settings.failure("") == "probe-broken" {
