@@ -36,7 +36,8 @@ def _container(name: str, launch: Mapping[str, Any], image: pulumi.Output[str], 
               *(pulumi.Output.concat(key, "=", value) for key, value in secrets.items())],
         mounts=[_mount(mount) for mount in launch["mounts"]], devices=[_device(path) for path in launch["devices"]], group_adds=launch["group_add"],
         capabilities=docker.ContainerCapabilitiesArgs(adds=[f"CAP_{name}" for name in launch["cap_add"]]) if launch["cap_add"] else None,
-        security_opts=_security(launch), ipc_mode=launch["ipc"], network_mode=launch["network"], shm_size=_mib(launch["shm_bytes"]),
+        security_opts=_security(launch), ipc_mode=launch["ipc"], network_mode=launch["network"], ports=_ports(launch),
+        shm_size=_mib(launch["shm_bytes"]),
         memory=_mib(launch["memory_bytes"]), memory_swap=_mib(launch["memory_bytes"]), cpu_set=launch["cpuset_cpus"],
         labels=[docker.ContainerLabelArgs(label=key, value=value) for key, value in sorted(launch["labels"].items())], restart=launch["restart"],
         stop_timeout=int(launch["stop_seconds"]), destroy_grace_seconds=int(launch["stop_seconds"]),
@@ -46,6 +47,12 @@ def _container(name: str, launch: Mapping[str, Any], image: pulumi.Output[str], 
 def _mount(mount: Mapping[str, Any]) -> docker.ContainerMountArgs:
     options = docker.ContainerMountBindOptionsArgs(propagation=mount["propagation"]) if mount.get("propagation") else None
     return docker.ContainerMountArgs(type="bind", source=mount["source"], target=mount["target"], read_only=mount["read_only"], bind_options=options)
+
+
+def _ports(launch: Mapping[str, Any]) -> list[docker.ContainerPortArgs] | None:
+    """On the host's network nothing is published."""
+    port = int(launch["port"])
+    return [docker.ContainerPortArgs(internal=port, external=port, ip=launch["bind_address"])] if launch["network"] == "bridge" else None
 
 
 def _device(path: str) -> docker.ContainerDeviceArgs:
