@@ -20,14 +20,14 @@ _TOWERS = re.compile(r"vision|visual|audio|vit\.|tower|projector|perceiver|resam
 def bytes_from_headers(tensors: Mapping[str, Any], element: int, config: Mapping[str, Any]) -> int | None:
     """Bytes of all ranks together as the engine holds them. `element`: bytes of the dtype it computes in.
 
-    `tensors`: ModelManifest.tensors: total_bytes, loaded_bytes (without a tied head), dtypes {dtype: bytes}, and, where the headers are at
+    `tensors`: ModelManifest.tensors: total_bytes, loaded_bytes (without a tied head and prediction layers), dtypes {dtype: bytes}, and, where the headers are at
     hand, sizes {tensor name: bytes}. None where it holds no total.
     """
     total = tensors.get("loaded_bytes", tensors.get("total_bytes"))
     if not isinstance(total, (int, float)) or isinstance(total, bool):
         return None
     sizes = tensors.get("sizes")
-    if isinstance(sizes, Mapping):
+    if isinstance(sizes, Mapping) and "loaded_bytes" not in tensors:
         total -= sum(size for name, size in sizes.items() if predicts(name, config))
     wide = dict(tensors.get("dtypes") or {}).get("F32", 0)
     if wide and element < 4 and not config.get("quantization_config"):

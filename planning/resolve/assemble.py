@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from planning.errors import Refusal, Warn
+from planning.fit.checkpoint import predicts
 from planning.resolve import chat_template, hf_config, weight_files
 from planning.resolve.manifest import ChatTemplate, ModelManifest
 
@@ -95,7 +96,8 @@ def _tensors(files: Mapping[str, bytes | str], parsed: Mapping[str, Any], weight
 
 
 def _tied(found: dict[str, Any], config: Mapping[str, Any] | None) -> dict[str, Any]:
-    """A head that is tied to the embedding and stored all the same is loaded once: `tied_head_bytes`, `loaded_bytes`."""
+    """A head that is tied to the embedding and stored all the same is loaded once: `tied_head_bytes`; multi-token-prediction layers are not
+    loaded, where the headers tell their size: `loaded_bytes` is what is left."""
     part = hf_config.text_part(config or {})
     tied = bool((config or {}).get("tie_word_embeddings", part.get("tie_word_embeddings")))
     heads = [n for n in found.get("names", ()) if n.endswith("lm_head.weight")]
@@ -103,7 +105,8 @@ def _tied(found: dict[str, Any], config: Mapping[str, Any] | None) -> dict[str, 
     if tied and heads:
         vocab, hidden = hf_config.number(part, "vocab_size"), hf_config.number(part, "hidden_size")
         size = found.get("sizes", {}).get(heads[0]) or int((vocab or 0) * (hidden or 0) * 2)
-    return {**found, "tied_head_bytes": size, "loaded_bytes": found["total_bytes"] - size}
+    predictors = sum(bytes_ for name, bytes_ in found.get("sizes", {}).items() if predicts(name, config or {}))
+    return {**found, "tied_head_bytes": size, "loaded_bytes": found["total_bytes"] - size - predictors}
 
 
 def _public(tensors: dict[str, Any] | None) -> dict[str, Any] | None:
