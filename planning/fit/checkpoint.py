@@ -20,7 +20,7 @@ _TOWERS = re.compile(r"vision|visual|audio|vit\.|tower|projector|perceiver|resam
 def bytes_from_headers(tensors: Mapping[str, Any], element: int, config: Mapping[str, Any]) -> int | None:
     """Bytes of all ranks together as the engine holds them. `element`: bytes of the dtype it computes in.
 
-    `tensors`: ModelManifest.tensors: total_bytes, loaded_bytes (without a tied head and prediction layers), dtypes {dtype: bytes}, and, where the headers are at
+    `tensors`: ModelManifest.tensors: total_bytes, loaded_bytes (no tied head, no prediction layers), dtypes {dtype: bytes}, and, where the headers are at
     hand, sizes {tensor name: bytes}. None where it holds no total.
     """
     total = tensors.get("loaded_bytes", tensors.get("total_bytes"))
