@@ -1,9 +1,23 @@
-"""Detection: what a host is, from what its commands printed. `read_host` is the entry; docs/detection.md tells the rules."""
-from planning.detect import probes
-from planning.detect.codec import facts_from_dict, facts_to_dict, survey_from_dict, survey_to_dict
-from planning.detect.document import document
-from planning.detect.read import read_host
-from planning.detect.recording import load_recording
-from planning.detect.summary import summary
+"""Detection: what a host is, from what its commands printed. `read_host` is the entry; docs/detection.md tells the rules.
 
-__all__ = ["document", "facts_from_dict", "facts_to_dict", "load_recording", "probes", "read_host", "summary", "survey_from_dict", "survey_to_dict"]
+Names are found in their modules when they are first asked for: who only needs a type does not load the parsers.
+"""
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+_MODULES = {
+    "document": "documents", "facts_from_dict": "codec", "facts_to_dict": "codec", "load_recording": "recording", "probes": "probes",
+    "read_host": "read", "summary": "one_line", "survey_from_dict": "codec", "survey_to_dict": "codec",
+}
+
+__all__ = sorted(_MODULES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(name)
+    module = import_module(f"{__name__}.{_MODULES[name]}")
+    found = globals()[name] = module if name == "probes" else getattr(module, name)
+    return found

@@ -5,11 +5,11 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from planning.detect.document import document
+from planning.detect.documents import document
 from planning.detect.facts import HostFacts, HostSurvey
+from planning.detect.one_line import size, summary
 from planning.detect.read import read_host
 from planning.detect.recording import load_recording
-from planning.detect.summary import size, summary
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
