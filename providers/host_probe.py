@@ -37,11 +37,11 @@ class HostProbeProvider(StepProvider):
 
 
 def kept(facts: HostFacts) -> dict[str, Any]:
-    """What is stored and compared: not what our own containers change (images that are there, the model cache's content)."""
+    """What is stored and compared: not what we change ourselves (images that are there, the model cache's content, NUMA balancing)."""
     from planning import detect
 
     storage = replace(facts.storage, hf_cache_exists=None, models_at=None)
-    return detect.facts_to_dict(replace(facts, storage=storage, images=None))
+    return detect.facts_to_dict(replace(facts, storage=storage, images=None, gpus=replace(facts.gpus, numa_balancing=None)))
 
 
 def _found(target: Target) -> dict[str, Any]:

@@ -76,6 +76,12 @@ class Target:
                 **({"IdentityFile": self.identity_file, "IdentitiesOnly": "yes"} if self.identity_file else {})}
         return [word for key, value in keys.items() for word in ("-o", f"{key}={value}")]
 
+    def ssh(self, *options: str) -> list[str]:
+        """The words of an `ssh` process to this host, without the command."""
+        address = self.parsed
+        login = [*(["-l", address.user] if address.user else []), *(["-p", str(address.port)] if address.port else [])]
+        return ["ssh", *self.ssh_options(), *options, *login, "--", str(address.host).strip("[]")]
+
     @property
     def control_path(self) -> str:
         """Short (a unix socket path ends at 104 bytes), and its own for each way of reaching a host."""

@@ -51,7 +51,7 @@ class Connection:
         data = script.encode() if stdin is None else stdin
         if self._address.scheme == "local":
             return self._execute(words, data, timeout)
-        return self._execute([*self._ssh(), shlex.join(words)], data, timeout)
+        return self._execute([*self.target.ssh(), shlex.join(words)], data, timeout)
 
     @contextmanager
     def forward(self, address: str, port: int) -> Iterator[str]:
@@ -70,13 +70,8 @@ class Connection:
         """Ends the shared connection now; without it ssh ends it after ControlPersist."""
         self._control("exit", check=False)
 
-    def _ssh(self, *options: str) -> list[str]:
-        address = self._address
-        login = [*(["-l", address.user] if address.user else []), *(["-p", str(address.port)] if address.port else [])]
-        return ["ssh", *self.target.ssh_options(), *options, *login, "--", address.host.strip("[]")]
-
     def _control(self, verb: str, *options: str, check: bool = True) -> None:
-        result = self._spawn(self._ssh("-O", verb, *options), b"", 15)
+        result = self._spawn(self.target.ssh("-O", verb, *options), b"", 15)
         if check and result.status:
             raise HostUnreachable(Refusal("host-unreachable", f"{self.target.name}: no forward through the ssh connection", result.stderr[-300:],
                                           "an sshd that allows TCP forwarding (AllowTcpForwarding)", "allow it for this user in sshd_config"))
