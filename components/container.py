@@ -24,7 +24,7 @@ def run(job: Job) -> EndpointStart:
     on_host = pulumi.ResourceOptions(parent=job.parent, provider=job.docker)
     image = docker.RemoteImage(job.name, name=launch["image"], keep_locally=True, opts=on_host)
     created = _container(job.name, launch, image.name.apply(job.ready), job.secrets, pulumi.ResourceOptions.merge(on_host, pulumi.ResourceOptions(
-        replacement_trigger=int(job.plan["generation"]), delete_before_replace=True)))
+        replacement_trigger=int(job.plan["generation"]), delete_before_replace=True, depends_on=list(job.after))))
     return start(job, created.id)
 
 

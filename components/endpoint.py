@@ -25,6 +25,8 @@ from providers.endpoint_start import own_token
 from providers.transport.address import Target
 
 _barrier = Barrier()
+GO_BACK = ("{name} did not start to serve. Its container is stopped and kept for its log; the next `up` tries again. If it served before this change: "
+           "put the old configuration back and run `up`, its image is still on the host")
 
 
 class VllmEndpoint(pulumi.ComponentResource):
@@ -48,7 +50,9 @@ class VllmEndpoint(pulumi.ComponentResource):
         if not host.late:
             _barrier.join(name)
         self._request, self._model = request, family_of(kind).model_of(request)                    # resolve
-        plan = host.plan_for(name, request, self._model, api_key is not None).apply(self._spoken)  # detect, fit, place, launch
+        plan = host.plan_for(name, request, self._model, api_key is not None)
+        plan.apply(self._unknown, run_with_unknowns=True)
+        plan = plan.apply(self._spoken)                                                            # detect, fit, place, launch
         started = plan.apply(self._run)                                                            # run
         if request.mode == "bench":
             ended = pulumi.Output.all(started, plan).apply(self._ended)                            # health: it ends well
@@ -58,6 +62,11 @@ class VllmEndpoint(pulumi.ComponentResource):
             answering = pulumi.Output.all(started, plan, api_key).apply(self._answering)           # health
             health = EndpointHealth(name, self._health_inputs(plan, answering), pulumi.ResourceOptions(parent=self))
             self._hand_over(plan, started, health)                                                 # outputs
+
+    def _unknown(self, plan: Any) -> None:
+        """Who cannot be judged in this preview (or is left out of it by --target) keeps nobody waiting."""
+        if contains_unknowns(plan):
+            _barrier.leave(self._name)
 
     async def _spoken(self, plan: dict[str, Any]) -> dict[str, Any]:
         """Says on this resource what was decided, and waits for the others. Raises when anybody was refused."""
@@ -80,6 +89,10 @@ class VllmEndpoint(pulumi.ComponentResource):
             await _barrier.speak(self._name, refused)
         return plan
 
+    def _after(self) -> list[pulumi.Resource]:
+        """What is there before anything of the endpoint runs, and outlives it."""
+        return list(self._host.planned)
+
     def _run(self, plan: dict[str, Any]) -> pulumi.Output[dict]:
         """Declares what runs the engine, which the plan's runtime decides; what was started, with what is in its image."""
         secrets = {"VLLM_API_KEY": pulumi.Output.secret(self._api_key)} if self._api_key is not None else {}
@@ -88,7 +101,7 @@ class VllmEndpoint(pulumi.ComponentResource):
             await self._prefetch(plan)
             return fetched
 
-        start = runtimes.run(runtimes.Job(self._name, plan, self._host.connection, secrets, self._host.docker, self, ready))
+        start = runtimes.run(runtimes.Job(self._name, plan, self._host.connection, secrets, self._host.docker, self, ready, self._after()))
         start.stack.apply(lambda stack: self._tell_stack(stack, plan["launch"]["image"]), run_with_unknowns=True)
         start.warnings.apply(self._warn)
         return pulumi.Output.all(container_id=start.container_id, image_digest=start.image_digest)
@@ -121,7 +134,7 @@ class VllmEndpoint(pulumi.ComponentResource):
         container_id = started["container_id"]
         if not pulumi.runtime.is_dry_run() and record.read(pulumi.get_stack(), "proven", self._name) != container_id:
             target, subject = Target.of(self._host.name, self._host.connection), proof.Subject.of(self._name, plan)
-            await waited(self, self._name, f"{self._name} did not start to serve", lambda say: proof.wait(target, subject, api_key, say))
+            await waited(self, self._name, GO_BACK.format(name=self._name), lambda say: proof.wait(target, subject, api_key, say))
         return container_id
 
     async def _ended(self, found: list[Any]) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 import pulumi
 import pulumi_docker as docker
 
+from components import numa_balancing
 from planning.errors import Refusal
 from planning.request import EndpointRequest, HostConnection
 from providers.host_plan import HostPlan
@@ -37,6 +38,7 @@ class Host(pulumi.ComponentResource):
                            "accept_new_host_key": bool(keys.get("accept_new_host_key"))}
         self._advertise = keys.get("advertise_address")
         self.late = any(isinstance(value, pulumi.Output) for value in self.connection.values())
+        self._known = pulumi.Output.from_input(self.connection).apply(self._connect)
         self.probe = HostProbe(name, self.connection, self.child)
         self.docker = docker.Provider(name, host=pulumi.Output.from_input(self.connection).apply(_docker_host),
                                       ssh_opts=pulumi.Output.from_input(self.connection).apply(_ssh_options), opts=self.child)
@@ -44,6 +46,8 @@ class Host(pulumi.ComponentResource):
         self._models: dict[str, Any] = {}
         self._keyed: list[str] = []
         self._plan: asyncio.Future | None = None
+        self.planned: list[HostPlan] = []  # outlives the containers: what is left when a destroy is interrupted is still planned
+        self._numa: pulumi.Resource | None = None
         self.said: set[str] = set()  # warnings that were attached to this host
         self.summary = pulumi.Output.all(self.probe.summary, self.probe.warnings, self.probe.problem, self.probe.pending).apply(self._say)
         self.register_outputs({"summary": self.summary})
@@ -60,9 +64,14 @@ class Host(pulumi.ComponentResource):
         self._keyed += [endpoint] if keyed else []
 
         async def mine() -> pulumi.Output[dict]:
-            return (await self._plan).plans.apply(lambda plans: plans[endpoint])
+            return pulumi.Output.all((await self._plan).plans, self._known).apply(lambda found: found[0][endpoint])
 
         return pulumi.Output.from_input(mine())
+
+    def numa_balancing_off(self) -> pulumi.Resource:
+        """One for all endpoints here that ask for it, declared when the first of them is; for who has a plan."""
+        self._numa = self._numa or numa_balancing.off(self.name, self.connection, self.child)
+        return self._numa
 
     def _manifest(self, model: str, revision: str) -> dict[str, Any]:
         """Which manifest an endpoint needs. A model on the Hub is read once for all hosts, a directory once for its host."""
@@ -73,11 +82,17 @@ class Host(pulumi.ComponentResource):
         return {"model": model, "requested_revision": revision, "connection": self.connection if local else None,
                 "revision": resource.manifest.apply(lambda manifest: (manifest or {}).get("revision"))}
 
+    def _connect(self, connection: dict[str, Any]) -> bool:
+        """From here on `connection` holds plain values: who has a plan may use them."""
+        self.connection = dict(connection)
+        return True
+
     async def _register(self) -> None:
-        self._plan.set_result(HostPlan(self.name, {
+        self.planned = [HostPlan(self.name, {
             "stack": pulumi.get_stack(), "name": self.name, "connection": self.connection, "advertise_address": self._advertise,
             "requests": dict(sorted(self._requests.items())), "models": dict(sorted(self._models.items())), "keyed": sorted(self._keyed),
-        }, pulumi.ResourceOptions(parent=self, depends_on=[self.probe])))
+        }, pulumi.ResourceOptions(parent=self, depends_on=[self.probe]))]
+        self._plan.set_result(self.planned[0])
 
     def _say(self, found: list[Any]) -> str:
         summary, warnings, problem, pending = found

@@ -22,7 +22,7 @@ def run(job: Job) -> EndpointStart:
     launch = pulumi.Output.from_input(job.plan["launch"]).apply(lambda launch: _fetched(job, launch)).apply(job.ready)
     made = EndpointProcess(job.name, {
         "name": job.name, "stack": pulumi.get_stack(), "connection": job.connection, "launch": launch, "generation": int(job.plan["generation"]),
-        "keyed": bool(job.secrets)}, pulumi.ResourceOptions(parent=job.parent, delete_before_replace=True))
+        "keyed": bool(job.secrets)}, pulumi.ResourceOptions(parent=job.parent, delete_before_replace=True, depends_on=list(job.after)))
     return start(job, made.container_id)
 
 

@@ -1,7 +1,7 @@
 """Runtime -> the module that declares what runs an engine there. Each has `run(job)`, which gives the `EndpointStart`."""
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -21,7 +21,7 @@ REGISTRY = {
 @dataclass(frozen=True)
 class Job:
     """One endpoint that is to run. `secrets`: variables that only exist as secrets. `ready`: awaited between the image and what uses it;
-    gives its argument back."""
+    gives its argument back. `after`: what outlives the container."""
 
     name: str
     plan: Mapping[str, Any]
@@ -30,6 +30,7 @@ class Job:
     docker: docker.Provider
     parent: pulumi.Resource
     ready: Callable[[Any], Awaitable[Any]]
+    after: Sequence[pulumi.Resource] = ()
 
 
 def run(job: Job) -> EndpointStart:

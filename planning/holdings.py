@@ -47,9 +47,9 @@ def own_port(previous: Mapping[str, Any] | None, stack: str, owner: str, name: s
 def without_own(stack: str, owner: str, name: str, facts: HostFacts, survey: HostSurvey, port: int | None) -> HostSurvey:
     """The survey as one endpoint sees it: the port of its own container is free for it.
 
-    `port`: the port by its last plan. It is its own while its container is there (or nobody can say), else whoever listens is another.
+    `port`: the port by its last plan. It is its own while its container runs (or nobody can say), else whoever listens is another.
     """
-    containers = [c for c in survey.containers if c.made_by(stack, owner) and c.endpoint == name]
+    containers = [c for c in survey.containers if c.made_by(stack, owner) and c.endpoint == name and c.running is not False]
     mine = {c.port for c in containers} | ({port} if containers or facts.docker.reachable is not True else set())
     if survey.used_ports is None:
         return survey

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from pulumi.dynamic import CheckResult, ConfigureRequest, CreateResult, DiffResult, ReadResult, ResourceProvider, UpdateResult
+from pulumi.output import Unknown
 from pulumi.runtime.rpc import UNKNOWN
 
 from providers import run
@@ -41,7 +42,7 @@ class StepProvider(ResourceProvider):
 
 def unknown(*values: Any) -> bool:
     """Whether something in the values is not known yet (an output of a resource that does not exist)."""
-    return any(value == UNKNOWN or isinstance(value, Mapping) and unknown(*value.values())
+    return any(isinstance(value, Unknown) or value == UNKNOWN or isinstance(value, Mapping) and unknown(*value.values())
                or isinstance(value, (list, tuple)) and unknown(*value) for value in values)
 
 

@@ -9,11 +9,11 @@ from dataclasses import asdict
 from typing import Any
 
 import pulumi
-from pulumi.dynamic import CheckResult, CreateResult, ReadResult, Resource, UpdateResult
+from pulumi.dynamic import CheckResult, CreateResult, DiffResult, ReadResult, Resource, UpdateResult
 
 from planning import health
 from providers import memory_use, proof, record, run
-from providers.base import StepProvider, checked, refreshed
+from providers.base import StepProvider, checked, refreshed, unknown
 from providers.runtimes import runtime_of
 from providers.transport.address import Target
 from providers.transport.ssh import Connection
@@ -21,6 +21,13 @@ from providers.transport.ssh import Connection
 
 class EndpointHealthProvider(StepProvider):
     compared = ("healthy", "subject", "planned", "container_id")
+
+    def diff(self, id_: str, olds: dict[str, Any], news: dict[str, Any]) -> DiffResult:
+        if unknown(news.get("container_id")) and olds.get("container_id"):
+            seconds = (olds.get("measured") or {}).get("startup_seconds")
+            took = "how long the last start took is not known" if seconds is None else f"the last start took {seconds:.0f} s"
+            print(f"{olds.get('name')}: an outage: its container is replaced, and nothing answers from its stop until the new one does; {took}", flush=True)
+        return super().diff(id_, olds, news)
 
     def check(self, olds: dict[str, Any], news: dict[str, Any]) -> CheckResult:
         return checked(news, healthy=True, problem=None)
@@ -44,7 +51,7 @@ def _prove(props: dict[str, Any]) -> dict[str, Any]:
     problem, log = proof.prove(Connection(target), subject, run.api_key(props["name"]))
     if problem is not None:
         raise proof.NotReady(problem, log.phase, log.tail[-proof.TAIL:])
-    planned, used = props["planned"], _memory(Connection(target), subject)
+    planned, used = props.get("planned") or {}, _memory(Connection(target), subject)
     comparison, warnings = health.compare(planned.get("kv_cache_tokens"), log.measured, planned.get("max_concurrency"), used, subject.planned_bytes)
     record.write(props["stack"], "proven", props["name"], props["container_id"])
     return {**props, "measured": {**asdict(log.measured), "container_bytes": used}, "comparison": comparison,

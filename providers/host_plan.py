@@ -2,7 +2,9 @@
 
 Inputs: `stack`, `name` (the host), `connection`, `requests` (endpoint -> configuration keys), `models` (endpoint -> which
 manifest), `keyed` (endpoints that have an API key). Found by `check`: `plans` (endpoint -> document of its EndpointPlan), `owner` (a random
-word on the label of every container of ours: another stack of the same name, in another state, has another one).
+word on the label of every container of ours: another stack of the same name, in another state, has another one). Found by `read`:
+`drifted` (endpoint -> what is wrong), which the next update takes away again. `set_aside`: the last plans that fitted of endpoints that are
+refused now (their host may be down), so that they come back as they were.
 It is never replaced: the old plans keep every endpoint where it is. `read` raises the generation of what drifted.
 """
 from __future__ import annotations
@@ -11,7 +13,7 @@ import secrets
 from typing import Any
 
 import pulumi
-from pulumi.dynamic import CheckResult, CreateResult, ReadResult, Resource, UpdateResult
+from pulumi.dynamic import CheckResult, CreateResult, DiffResult, ReadResult, Resource, UpdateResult
 from pulumi.runtime.rpc import UNKNOWN
 
 from planning.errors import Refusal
@@ -25,22 +27,25 @@ from providers.transport.address import Target
 class HostPlanProvider(StepProvider):
     compared = ("plans",)
 
+    def diff(self, id_: str, olds: dict[str, Any], news: dict[str, Any]) -> DiffResult:
+        return DiffResult(changes=bool(olds.get("drifted")) or super().diff(id_, olds, news).changes)
+
     def check(self, olds: dict[str, Any], news: dict[str, Any]) -> CheckResult:
         if unknown(news["connection"], news["requests"], news["models"]):
             return checked(news, plans=UNKNOWN, owner=_owner(olds, news))
         target = Target.of(news["name"], news["connection"])
         reading = run.facts_of(target).result()
-        news = {**news, "owner": _owner(olds, news)}
+        news, kept = {**news, "owner": _owner(olds, news)}, _kept(olds or {})
         if reading.problem:
-            return checked(news, plans={name: _not_read(name, keys, news["name"]) for name, keys in news["requests"].items()})
-        kept = (olds or {}).get("plans") or {}
+            plans = {name: _not_read(name, keys, news["name"]) for name, keys in news["requests"].items()}
+            return checked(news, plans=plans, set_aside=_set_aside(plans, kept))
         proposed = record.read(news["stack"], "proposed", news["name"]) or {}
         new = sorted(set(news["requests"]) - set(kept))
-        if new:
+        if new or (olds or {}).get("drifted"):
             reading = run.survey_of(target).result()
         plans = make_plans(news, reading, {**{name: proposed[name] for name in new if name in proposed}, **kept})
         record.write(news["stack"], "proposed", news["name"], {name: plans[name] for name in new} or None)
-        return checked(news, plans=plans)
+        return checked(news, plans=plans, set_aside=_set_aside(plans, kept))
 
     def create(self, props: dict[str, Any]) -> CreateResult:
         from providers.containers import make_ready
@@ -51,18 +56,20 @@ class HostPlanProvider(StepProvider):
     def update(self, id_: str, olds: dict[str, Any], news: dict[str, Any]) -> UpdateResult:
         from providers.containers import make_ready
 
-        new = {name: plan for name, plan in news["plans"].items() if plan["generation"] != ((olds.get("plans") or {}).get(name) or {}).get("generation")}
+        before, drifted = _kept(olds), olds.get("drifted") or {}
+        new = {name: plan for name, plan in news["plans"].items() if name in drifted or name not in before}
         make_ready(Target.of(news["name"], news["connection"]), news["stack"], new)
         return super().update(id_, olds, news)
 
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
         from providers.containers import drifted
 
-        found = drifted(Target.of(props["name"], props["connection"]), props["plans"])
-        plans = {name: {**plan, "generation": int(plan["generation"]) + (name in found)} for name, plan in props["plans"].items()}
+        before = props.get("plans") or {}
+        found = drifted(Target.of(props["name"], props["connection"]), before)
+        plans = {name: {**plan, "generation": int(plan.get("generation") or 0) + (name in found)} for name, plan in before.items()}
         for name, why in sorted(found.items()):
             print(f"{name} on {props['name']}: {why}; the next `up` replaces its container", flush=True)
-        return refreshed(id_, props, plans=plans)
+        return refreshed(id_, props, plans=plans, drifted=found)
 
 
 def _owner(olds: dict[str, Any] | None, news: dict[str, Any]) -> str:
@@ -72,6 +79,15 @@ def _owner(olds: dict[str, Any] | None, news: dict[str, Any]) -> str:
     known = record.read(news["stack"], "owner", news["name"]) or secrets.token_hex(8)
     record.write(news["stack"], "owner", news["name"], known)
     return known
+
+
+def _kept(olds: dict[str, Any]) -> dict[str, Any]:
+    """Endpoint -> document of its last plan, one that fitted where there was one."""
+    return {**(olds.get("plans") or {}), **(olds.get("set_aside") or {})}
+
+
+def _set_aside(plans: dict[str, Any], kept: dict[str, Any]) -> dict[str, Any]:
+    return {name: kept[name] for name, plan in plans.items() if plan["verdict"] == "refused" and (kept.get(name) or {}).get("verdict") == "fits"}
 
 
 def make_plans(props: dict[str, Any], reading: run.Reading, previous: dict[str, Any]) -> dict[str, Any]:

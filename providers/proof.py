@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from planning import health
@@ -62,8 +62,10 @@ class Subject:
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, Any]) -> Subject:
-        """From a resource's properties, where None is left out."""
-        return cls(**{"requires_log": None, **whole(properties)})
+        """From a resource's properties, where None is left out; those of another version of this project may lack something or have more."""
+        known = {field.name for field in fields(cls)}
+        return cls(**{"runtime": "docker", "requires_log": None, "deadline_seconds": 600,
+                      **{name: value for name, value in whole(properties).items() if name in known}})
 
 
 def prove(connection: Connection, subject: Subject, api_key: str | None, restarts: int | None = None,
