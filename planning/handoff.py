@@ -58,4 +58,4 @@ def _python(url: str, model: str, chat: bool, key: bool) -> str:
 def stop_command(launch: LaunchSpec) -> str:
     """Run on the host; `pulumi destroy` does the same and forgets the endpoint too."""
     name = shlex.quote(launch.container_name)
-    return f"systemctl --user stop {name}" if launch.runtime == "host" else f"{launch.runtime} rm -f {name}"
+    return f"sh ~/.local/state/amd-vllm/{name}/stop.sh" if launch.runtime == "host" else f"{launch.runtime} rm -f {name}"

@@ -26,13 +26,18 @@ def make_ready(target: Target, stack: str, plans: Mapping[str, Mapping[str, Any]
     connection = Connection(target)
     folders = sorted({mount["source"] for launch in launches.values() for mount in launch.get("mounts") or () if not mount["read_only"]})
     check(connection, connection.run(_FOLDERS, arguments=folders), "a folder to mount could not be made")
+    clear(connection, stack, launches)
+
+
+def clear(connection: Connection, stack: str, launches: Mapping[str, Mapping[str, Any]]) -> None:
+    """Nothing has the names of these endpoints' launches any more. Raises CommandFailed for somebody else's, which stays."""
     for word, runtime, names in _by_runtime(launches):
         for container, seen in runtime.inspect(connection, list(names)).items():
             if seen is None:
                 continue
             if not _ours(stack, names[container], launches[names[container]]["labels"], seen["Config"].get("Labels") or {}):
                 raise CommandFailed(Refusal(
-                    "name-taken", f"{target.name}: {container} exists and is not ours", f"image {seen['Config'].get('Image')}",
+                    "name-taken", f"{connection.target.name}: {container} exists and is not ours", f"image {seen['Config'].get('Image')}",
                     "a free name, or our labels", f"rename or remove it by hand: `{word} rm {container}`"))
             runtime.remove(connection, seen["Id"])
 

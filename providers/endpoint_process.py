@@ -14,6 +14,7 @@ from pulumi.dynamic import CheckResult, CreateResult, DiffResult, ReadResult, Re
 from planning.errors import Refusal
 from providers import run
 from providers.base import StepProvider, checked, refreshed
+from providers.containers import clear
 from providers.endpoint_start import own_token
 from providers.key_print import print_of
 from providers.runtimes import Secrets, runtime_of
@@ -36,9 +37,9 @@ class EndpointProcessProvider(StepProvider):
         return DiffResult(found.changes, found.replaces, delete_before_replace=True)
 
     def create(self, props: dict[str, Any]) -> CreateResult:
-        launch = props["launch"]
-        runtime = runtime_of(launch["runtime"])
-        made = runtime.create(_connection(props), {**launch, "environment": launch.get("environment") or {}}, _secrets(props))
+        launch, connection = props["launch"], _connection(props)
+        clear(connection, props["stack"], {props["name"]: launch})  # what an interrupted run made and nobody recorded
+        made = runtime_of(launch["runtime"]).create(connection, {**launch, "environment": launch.get("environment") or {}}, _secrets(props))
         return CreateResult(props["name"], {**props, "container_id": made})
 
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:

@@ -20,9 +20,7 @@ def version(name):
 found = {name: version(name) for name in ("vllm", "torch", "zentorch")}
 try:
     from vllm.platforms import current_platform as platform
-    platform.device_type
-    kind = type(platform._inner if hasattr(platform, "_inner") else platform)
-    name = (kind.__module__ + "." + kind.__name__).lower()
+    name = (type(platform).__module__ + "." + type(platform).__name__).lower()
     found["platform"] = ("zen" if "zen" in name else "rocm" if platform.is_rocm() else "cpu" if platform.is_cpu()
                          else "unspecified" if "unspecified" in name else str(platform.device_type))
 except Exception:

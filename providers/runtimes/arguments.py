@@ -48,8 +48,13 @@ def _shared(launch: Mapping[str, Any]) -> list[str]:
             *_each("--env", (f"{key}={value}" for key, value in sorted(launch["environment"].items()))),
             *_each("--mount", map(_mount, launch.get("mounts") or ())), *_each("--device", launch.get("devices") or ()),
             *_each("--group-add", launch.get("group_add") or ()), *_each("--cap-add", launch.get("cap_add") or ()),
-            *_each("--security-opt", (option for option in launch.get("security_opt") or () if not option.startswith("seccomp="))),
+            *_each("--security-opt", (option for option in launch.get("security_opt") or () if not _profile(option))),
             *(["--publish", _published(launch)] if bridged else [])]
+
+
+def _profile(option: str) -> bool:
+    """A seccomp profile named by our data file, which is not on the host: only Docker's API takes its text."""
+    return option.startswith("seccomp=") and option.endswith(".json")
 
 
 def _published(launch: Mapping[str, Any]) -> str:

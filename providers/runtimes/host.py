@@ -94,7 +94,7 @@ def files(launch: Mapping[str, Any], secrets: Secrets, nonce: str) -> dict[str, 
     token = {"hf_token": (secrets.hf_token, 0o600)} if secrets.hf_token and launch["environment"].get("HF_TOKEN_PATH") else {}
     return {"id": (nonce, 0o600), "meta.json": (json.dumps(meta), 0o600), "argv": (_listed(words), 0o600), "environment": (_listed(environment), 0o600),
             "secrets": (_listed(hidden), 0o600), "policy": (f"{launch['restart']} {int(launch['stop_seconds'])}\n", 0o600),
-            "supervise.sh": (scripts.SUPERVISE, 0o700), **token}
+            "supervise.sh": (scripts.SUPERVISE, 0o700), "stop.sh": (scripts.STOP_FILE, 0o700), **token}
 
 
 def archive(content: Mapping[str, tuple[str, int]]) -> bytes:

@@ -2,13 +2,13 @@
 touched but the unit file of the same name.
 
 Files there: meta.json (id, image, labels, limits), argv and environment (one a line), secrets and hf_token (0600), policy (restart,
-grace in seconds), supervise.sh, and what the supervisor writes: pid, state ("STATUS RESTARTS EXIT-STATUS"), started, log.
+grace in seconds), supervise.sh, stop.sh, and what the supervisor writes: pid, state ("STATUS RESTARTS EXIT-STATUS"), started, log.
 """
 from __future__ import annotations
 
 _FOLDER = r'''
 case $1 in */*|.|..|"") exit 64;; esac
-dir=${XDG_STATE_HOME:-$HOME/.local/state}/amd-vllm/$1
+dir=$HOME/.local/state/amd-vllm/$1
 name=$1
 alive() { # the supervisor runs, and it is ours: a process id may have been given to another
   [ -r "$dir/pid" ] || return 1
@@ -104,6 +104,8 @@ while alive && [ "$n" -lt $(( (grace + 1) * 5 )) ]; do sleep 0.2; n=$((n + 1)); 
 leftovers
 exit 0
 '''
+
+STOP_FILE = '#!/bin/sh\n# Stops this endpoint. Written by amd-vllm.\nset -- "$(basename "$(cd "${0%/*}" && pwd)")"\n' + STOP
 
 REMOVE = _FOLDER + r'''
 if systemd; then

@@ -46,6 +46,11 @@ def test_chat_and_completions():
     compile(base.python, "base", "exec")
 
 
+def test_stop_of_a_process_on_the_host():
+    plan = plan_one("genoa-dual", runtime="host", pythonEnv="/opt/vllm")
+    assert plan.handoff.stop == "sh ~/.local/state/amd-vllm/vllm-dev-chat/stop.sh"
+
+
 def test_served_name_and_stop():
     plan = plan_one("genoa-dual", servedModelName="small")
     assert plan.handoff.model == "small" and plan.health.body["model"] == "small" and plan.handoff.stop == "docker rm -f vllm-dev-chat"

@@ -1,10 +1,11 @@
 """The EPYC family without containers: a Python environment on the host, bound with numactl or taskset, started by systemd.
 
-From the host's tools and libraries, giving the words before `serve` and the preloaded libraries.
+From the host's tools and libraries, giving the words before `serve`, the preloaded libraries and where the models are.
 """
 from __future__ import annotations
 
 from planning.families.base import Case, Choice
+from planning.launch import cache_mounts
 
 
 def host_entrypoint(case: Case, choice: Choice) -> tuple[str, ...]:
@@ -25,7 +26,8 @@ def interpreter(case: Case) -> str:
 
 
 def host_environment(case: Case) -> dict[str, str]:
-    """TCMalloc before Intel's OpenMP, those that are there."""
+    """TCMalloc before Intel's OpenMP, those that are there; and the model cache, as a service has not the session's variables."""
     order = ("libtcmalloc_minimal.so.4", "libiomp5.so")
     found = [path for name in order for path in case.facts.libraries if path.endswith(name)]
-    return {"LD_PRELOAD": ":".join(found)} if found else {}
+    cache = cache_mounts(case)[0][0]
+    return {"HF_HUB_CACHE" if cache.target.endswith("/hub") else "HF_HOME": cache.source, **({"LD_PRELOAD": ":".join(found)} if found else {})}
