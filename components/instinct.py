@@ -17,3 +17,6 @@ class InstinctVllmEndpoint(VllmEndpoint):
                  **settings: Any) -> None:
         keys = {to_camel(key): value for key, value in settings.items()}
         super().__init__("amd-vllm:index:InstinctVllmEndpoint", "instinct", name, host, keys, api_key, opts)
+
+    def _after(self) -> list[pulumi.Resource]:
+        return [*super()._after(), *([self._host.numa_balancing_off()] if self._request.fix_numa_balancing else [])]
