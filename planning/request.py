@@ -51,7 +51,7 @@ HostPath = Annotated[Text, _matching(re.compile(r"~?/[^:,\0]*\Z"), "an absolute 
 
 
 class _Keys(BaseModel):
-    model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True, populate_by_name=False)
+    model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True, populate_by_name=False, defer_build=True)
 
 
 class HostConnection(_Keys):

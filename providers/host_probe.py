@@ -15,6 +15,7 @@ from pulumi.dynamic import CheckResult, ReadResult, Resource
 from planning.detect.facts import HostFacts
 from providers import run
 from providers.base import StepProvider, checked, refreshed, unknown
+from providers.model_manifest import read_ahead
 from providers.transport.address import Target
 
 
@@ -25,8 +26,10 @@ class HostProbeProvider(StepProvider):
         if unknown(news):
             return checked(news, facts={}, summary="", warnings=[], problem={}, pending=True)
         target = Target.of(news["name"], news)
+        run.once(("planner",), _load_planner)
         if not (olds or {}).get("facts"):
             run.survey_of(target)  # a new host: something will be placed there, so look while others are checked
+            read_ahead()
         return checked(news, **_found(target), pending=False)
 
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
@@ -34,6 +37,15 @@ class HostProbeProvider(StepProvider):
         if found["problem"]:
             found["facts"] = props.get("facts")  # what a host was does not change because it is away
         return refreshed(id_, props, **found)
+
+
+def _load_planner() -> None:
+    """What comes next is loaded while the hosts are asked."""
+    from planning.families import REGISTRY, family_of
+    from planning.pipeline import plan_host  # noqa: F401
+
+    for kind in {keys.get("kind") for keys in run.endpoints().values()} & set(REGISTRY):
+        family_of(kind)
 
 
 def kept(facts: HostFacts) -> dict[str, Any]:

@@ -5,6 +5,7 @@ A model that cannot be read is a value (refusals in the manifest); it is read ag
 """
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pulumi
@@ -29,6 +30,8 @@ class ModelManifestProvider(StepProvider):
             return checked(news, manifest=None)
         same = all((olds or {}).get(key) == news.get(key) for key in ("model", "requested_revision", "connection"))
         known = resolve.manifest_from_dict(olds["manifest"]) if same and olds.get("manifest") else None
+        if known is None:
+            read_ahead()
         manifest = manifest_of(news, known)
         return checked(news, manifest=resolve.manifest_to_dict(manifest))
 
@@ -37,11 +40,26 @@ def manifest_of(props: dict[str, Any], known: Manifest | None = None) -> Manifes
     """The manifest, read at most once in a run. `known`: the one in state, taken as it is when it was read without problems."""
     key = (props["model"], props["requested_revision"], (props.get("connection") or {}).get("name"))
     if known is not None and not known.refusals and known.revision:
-        return run.manifest_of(key, lambda: known).result()
+        return run.take_manifest(key, known)
     return run.manifest_of(key, lambda: _read(props)).result()
 
 
-def _read(props: dict[str, Any]) -> Manifest:
+def read_ahead() -> None:
+    """Begin to read all models that the configuration names, at once: the engine would ask for one after the other."""
+    run.once(("models",), _read_all)
+
+
+def _read_all() -> None:
+    from planning.families import family_of
+
+    for keys in run.endpoints().values():
+        model = keys.get("model") or family_of(keys["kind"]).default_model()
+        props = {"model": model, "requested_revision": keys.get("revision") or "main"}
+        if not model.startswith("/"):
+            run.manifest_of((*props.values(), None), lambda props=props: _read(props))
+
+
+def _read(props: Mapping[str, Any]) -> Manifest:
     if props.get("connection"):
         from providers.transport.model_dir import read_directory
 

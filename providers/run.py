@@ -26,6 +26,7 @@ _pool = ThreadPoolExecutor(64, thread_name_prefix="amd-vllm")
 _futures: dict[tuple, Future] = {}
 _lock = threading.Lock()
 _secrets: dict[str, Any] = {"hf_token": None, "api_keys": {}}
+_endpoints: dict[str, Any] = {}
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ def start(config: Any) -> None:
     """Begin with all hosts of the configuration; keep its secrets in this process. `config`: what `configure()` was given."""
     sys.tracebacklimit = 0  # of the plugin process: what a user can cause is told in a sentence, not in a traceback
     _secrets.update(hf_token=config.get("hfToken"), api_keys=plain(config.get("apiKeys")) or {})
+    _endpoints.update(plain(config.get("endpoints")) or {})
     for name, keys in (plain(config.get("hosts")) or {}).items():
         if isinstance(keys, Mapping) and isinstance(keys.get("address"), str) and parse_address(keys["address"]):
             facts_of(Target(str(name), keys["address"], keys.get("identityFile"), keys.get("knownHosts"), keys.get("acceptNewHostKey") is True))
@@ -77,6 +79,20 @@ def survey_of(target: Target) -> Future:
 def manifest_of(key: tuple, reader: Callable[[], ModelManifest]) -> Future:
     """Future of the manifest of a model; `reader` runs at most once for its key."""
     return once(("model", *key), reader)
+
+
+def take_manifest(key: tuple, manifest: ModelManifest) -> ModelManifest:
+    """The manifest of a model is this one, whatever was begun to be read."""
+    with _lock:
+        known: Future[ModelManifest] = Future()
+        known.set_result(manifest)
+        _futures[("model", *key)] = known
+    return manifest
+
+
+def endpoints() -> Mapping[str, Any]:
+    """The endpoints of the stack's configuration, as they stand there: not validated."""
+    return {name: keys for name, keys in _endpoints.items() if isinstance(keys, Mapping)}
 
 
 def once(key: tuple, work: Callable[[], Any]) -> Future:

@@ -24,8 +24,8 @@ class Session:
     """`name`: what the repository is called after redirects; `commit`: 40 hex digits once the summary is read."""
 
     def __init__(self, model: str, revision: str, *, token: str | None, endpoint: str | None, timeout: float) -> None:
-        from huggingface_hub import constants
-        from huggingface_hub.utils import HFValidationError, build_hf_headers, validate_repo_id
+        from huggingface_hub import constants, get_token
+        from huggingface_hub.utils import HFValidationError, validate_repo_id
 
         self.model, self.revision, self.timeout = model, revision, timeout
         self.name, self.commit = model, None
@@ -40,8 +40,10 @@ class Session:
         except HFValidationError:
             raise Failed(self._refusal("that is no name of a repository", "letters, digits or marks that the Hub does not allow", "ORG/NAME",
                                        "correct `model`")) from None
-        self._headers = build_hf_headers(token=token)
-        self._has_token = any(k.lower() == "authorization" for k in self._headers)
+        token = token or (None if constants.HF_HUB_DISABLE_IMPLICIT_TOKEN else get_token())
+        # Not `build_hf_headers`: to name its caller, it asks the Hub for a list of coding agents first.
+        self._headers = {"User-Agent": "amd-vllm", **({"Authorization": f"Bearer {token}"} if token else {})}
+        self._has_token = token is not None
 
     def summary(self, limit: int) -> dict[str, Any]:
         """What the Hub's API says about the repository, files with sizes included. Raises Failed."""
