@@ -60,6 +60,9 @@ class HostProcesses:
     def look(self, connection: Connection, name: str, lines: int = LOG_LINES) -> tuple[Mapping[str, Any] | None, str]:
         return self._seen(connection, name, lines)
 
+    def last_exit(self, connection: Connection, name: str) -> int | None:
+        return None     # the state itself says it
+
     def software(self, connection: Connection, name: str) -> Software:
         return Software()
 
@@ -91,8 +94,10 @@ def files(launch: Mapping[str, Any], secrets: Secrets, nonce: str) -> dict[str, 
         raise CommandFailed(Refusal("bad-value", f"{launch['container_name']}: arguments and variables of a process on the host", "one with a line break",
                                     "single lines", "remove the line break from extraArgs, env or the API key"))
     meta = {"Id": f"{launch['container_name']}@{nonce}", "Image": launch["image"], "Labels": dict(launch["labels"]), "entrypoint": len(launch["entrypoint"])}
+    row = {"Names": launch["container_name"], "Labels": dict(launch["labels"]), "State": "@STATE@"}   # for the survey of a later run
     token = {"hf_token": (secrets.hf_token, 0o600)} if secrets.hf_token and launch["environment"].get("HF_TOKEN_PATH") else {}
-    return {"id": (nonce, 0o600), "meta.json": (json.dumps(meta), 0o600), "argv": (_listed(words), 0o600), "environment": (_listed(environment), 0o600),
+    return {"id": (nonce, 0o600), "meta.json": (json.dumps(meta), 0o600), "ps.json": (json.dumps(row), 0o600),
+            "argv": (_listed(words), 0o600), "environment": (_listed(environment), 0o600),
             "secrets": (_listed(hidden), 0o600), "policy": (f"{launch['restart']} {int(launch['stop_seconds'])}\n", 0o600),
             "supervise.sh": (scripts.SUPERVISE, 0o700), "stop.sh": (scripts.STOP_FILE, 0o700), **token}
 

@@ -1,7 +1,7 @@
 """The shell of the runtime `host`: constants. The state folder is ~/.local/state/amd-vllm/NAME, mode 0700, and nothing outside it is
 touched but the unit file of the same name.
 
-Files there: meta.json (id, image, labels, limits), argv and environment (one a line), secrets and hf_token (0600), policy (restart,
+Files there: meta.json (id, image, labels), ps.json (what a survey reads), argv and environment (one a line), secrets and hf_token (0600), policy (restart,
 grace in seconds), supervise.sh, stop.sh, and what the supervisor writes: pid, state ("STATUS RESTARTS EXIT-STATUS"), started, log.
 """
 from __future__ import annotations

@@ -58,6 +58,14 @@ def status(runtime, connection) -> str | None:
     return seen and seen["State"]["Status"]
 
 
+def surveyed(connection) -> list[tuple]:
+    """What the survey of a later run sees of it."""
+    from planning.detect.containers import parse
+    from planning.detect.probes.survey import PROCESSES
+
+    return [(c.name, c.stack, c.endpoint, c.running) for c in parse(connection.run(PROCESSES).stdout)[2]]
+
+
 def running_in(folder: Path) -> list[str]:
     found = []
     for process in os.listdir("/proc"):
@@ -81,8 +89,10 @@ def test_made_started_stopped_gone(home):
     seen, log = runtime.look(connection, NAME)
     assert (seen["State"]["Status"], seen["Config"]["Cmd"], seen["Config"]["Env"]) == ("running", ["serve"], ["A=with blanks and 'quotes' $HOME"])
     assert log == f"started with sk-1 in {folder} args -m serve\n" and seen["Id"] == made
+    assert surveyed(connection) == [(NAME, "unit", "chat", True)]
     runtime.stop(connection, NAME)
     assert status(runtime, connection) == "exited" and not running_in(folder)
+    assert surveyed(connection) == [(NAME, "unit", "chat", False)]
     runtime.start(connection, NAME)
     assert status(runtime, connection) == "running", "started again by its name, as after a refresh"
     runtime.remove(connection, made)

@@ -22,6 +22,17 @@ IMAGES_DIR = (r"c=$(docker info --format '{{.DockerRootDir}}' 2>/dev/null); "
               r"[ -n \"$c\" ] || c=$(podman info --format '{{.Store.GraphRoot}}' 2>/dev/null); [ -n \"$c\" ] || exit 1; ").replace('\\"', '"')
 
 
+PROCESSES = r"""
+for d in "$HOME"/.local/state/amd-vllm/*/; do
+  [ -r "$d/ps.json" ] || continue
+  s=; read -r s rest <"$d/state"
+  case $s in created|running|restarting|exited) ;; *) s=unknown;; esac
+  sed "s/@STATE@/$s/" "$d/ps.json"; echo
+done
+exit 0
+"""
+
+
 def _survey(name: str, command: str, parser: str, why: str, timeout_seconds: int = 5) -> Probe:
     return Probe(name, command, parser, why, timeout_seconds=timeout_seconds, group=SURVEY, max_bytes=1_048_576)
 
@@ -39,6 +50,7 @@ PROBES = (
     _survey("df-hf-cache.txt", CACHE + NEAREST + 'df -P -k "$c"', "df", "disk for the model cache"),
     _survey("docker-ps.json", "command -v docker >/dev/null || exit 127; docker ps -a --no-trunc --format '{{json .}}'", "docker-ps",
             "our containers by label, and what else runs", 8),
+    _survey("docker-ps-processes.json", PROCESSES.strip(), "docker-ps", "our endpoints without a container (runtime: host), told as containers are"),
     _survey("podman-ps.json", "command -v podman >/dev/null || exit 127; podman ps -a --no-trunc --format json", "podman-ps",
             "our containers by label, and what else runs", 8),
 )
