@@ -12,6 +12,7 @@ from pulumi.output import contains_unknowns
 from components import runtimes
 from components.barrier import Barrier
 from components.host import Host
+from components.together import together
 from components.waiting import waited
 from planning.errors import Refusal
 from planning.families import family_of
@@ -55,11 +56,11 @@ class VllmEndpoint(pulumi.ComponentResource):
         plan = plan.apply(self._spoken)                                                            # detect, fit, place, launch
         started = plan.apply(self._run)                                                            # run
         if request.mode == "bench":
-            ended = pulumi.Output.all(started, plan).apply(self._ended)                            # health: it ends well
+            ended = together(started, plan).apply(self._ended)                            # health: it ends well
             bench = EndpointBench(name, self._proof_inputs(plan, ended), pulumi.ResourceOptions(parent=self))
             self._hand_over_figures(plan, started, bench)                                          # outputs
         else:
-            answering = pulumi.Output.all(started, plan, api_key).apply(self._answering)           # health
+            answering = together(started, plan, api_key).apply(self._answering)           # health
             health = EndpointHealth(name, self._health_inputs(plan, answering), pulumi.ResourceOptions(parent=self))
             self._hand_over(plan, started, health)                                                 # outputs
 
@@ -155,15 +156,15 @@ class VllmEndpoint(pulumi.ComponentResource):
                 "planned": plan.apply(lambda p: {key: p["memory"].get(key) for key in ("kv_cache_tokens", "max_concurrency", "required_bytes")})}
 
     def _hand_over(self, plan: pulumi.Output[dict], started: pulumi.Output[dict], health: EndpointHealth) -> None:
-        self.endpoint = pulumi.Output.all(plan, health.healthy, health.measured, started).apply(
+        self.endpoint = together(plan, health.healthy, health.measured, started).apply(
             lambda found: _endpoint(self._host.name, found[0], found[2], found[3]["image_digest"]))
-        pulumi.Output.all(health.comparison, health.warnings).apply(self._compare)
+        together(health.comparison, health.warnings).apply(self._compare)
         self._expose(health.measured)
 
     def _hand_over_figures(self, plan: pulumi.Output[dict], started: pulumi.Output[dict], bench: EndpointBench) -> None:
         """Nothing answers at a URL when a bench has ended: its figures instead."""
         none = dict.fromkeys(("baseUrl", "curl", "python", "port", "primaryEndpoint"))
-        self.endpoint = pulumi.Output.all(plan, bench.figures, started).apply(
+        self.endpoint = together(plan, bench.figures, started).apply(
             lambda found: {**_endpoint(self._host.name, found[0], None, found[2]["image_digest"]), **none, "supportedEndpoints": [], "bench": found[1]})
         self._expose(bench.figures)
 

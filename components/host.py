@@ -13,6 +13,7 @@ import pulumi
 import pulumi_docker as docker
 
 from components import numa_balancing
+from components.together import together
 from planning.errors import Refusal
 from planning.request import EndpointRequest, HostConnection
 from providers.host_plan import HostPlan
@@ -49,7 +50,7 @@ class Host(pulumi.ComponentResource):
         self.planned: list[HostPlan] = []  # outlives the containers: what is left when a destroy is interrupted is still planned
         self._numa: pulumi.Resource | None = None
         self.said: set[str] = set()  # warnings that were attached to this host
-        self.summary = pulumi.Output.all(self.probe.summary, self.probe.warnings, self.probe.problem, self.probe.pending).apply(self._say)
+        self.summary = together(self.probe.summary, self.probe.warnings, self.probe.problem, self.probe.pending).apply(self._say)
         self.register_outputs({"summary": self.summary})
 
     def plan_for(self, endpoint: str, request: EndpointRequest, model: str, keyed: bool) -> pulumi.Output[dict]:
@@ -62,11 +63,8 @@ class Host(pulumi.ComponentResource):
         self._requests[endpoint] = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
         self._models[endpoint] = self._manifest(model, request.revision)
         self._keyed += [endpoint] if keyed else []
-
-        async def mine() -> pulumi.Output[dict]:
-            return pulumi.Output.all((await self._plan).plans, self._known).apply(lambda found: found[0][endpoint])
-
-        return pulumi.Output.from_input(mine())
+        planned = pulumi.Output.from_input(self._plan).apply(lambda host_plan: together(host_plan.plans, self._known))
+        return planned.apply(lambda found: found[0][endpoint])
 
     def numa_balancing_off(self) -> pulumi.Resource:
         """One for all endpoints here that ask for it, declared when the first of them is; for who has a plan."""
