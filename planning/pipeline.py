@@ -5,6 +5,8 @@ that were placed before come first and keep what they have while it is valid; th
 """
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -52,7 +54,7 @@ def plan_endpoint(case: Case) -> tuple[EndpointPlan, Claims | None]:
 
 
 def _settled(plan: EndpointPlan, before: Mapping[str, Any]) -> EndpointPlan:
-    """The plan as it was, where it would launch the same in the same place: what is said of load or free memory belongs to the day
+    """The plan as it was, where the same is asked for and would launch the same in the same place: what is said of load or free memory belongs to the day
     on which the endpoint was placed, and must not look like a change."""
     old = from_document(before)
     if plan.memory is None or old.memory is None or plan.placement is None or old.placement is None:
@@ -83,12 +85,18 @@ def _plan_one(case: Case) -> tuple[EndpointPlan, Claims | None]:
     plan = EndpointPlan(
         name=case.name, family=family.kind, verdict="fits" if ready else "refused", refusals=notes.refusals, consents=notes.consents,
         warnings=notes.warnings, engine=steps.engine, recipe=steps.recipe, memory=choice and choice.memory, placement=choice and choice.placement,
-        generation=case.generation, revision=case.manifest.revision,
+        generation=case.generation, revision=case.manifest.revision, asked=_asked(case.request),
         summary=(*rows, ("Port", str(steps.launch.port))) if steps.launch else rows)
     if not ready:
         return plan, None
     return replace(plan, launch=steps.launch, health=family.health(case, steps.engine, steps.support, choice),
                    handoff=handoff(case, steps.support, steps.launch)), _held(family, choice, steps.launch)
+
+
+def _asked(request: EndpointRequest) -> str:
+    """A plan of another configuration is judged anew, warnings included, also where it launches the same."""
+    keys = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    return hashlib.sha256(json.dumps(keys, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _take_steps(case: Case) -> _Steps:

@@ -104,7 +104,8 @@ class LaunchSpec:
 class HealthSpec:
     """The proof: one deterministic generation. `requires_log`: a start-up line without which the result is blocked.
 
-    `stack`: what the family wants of the software really in the image, read after the pull (`Family.judge_stack`).
+    `stack`: what the family wants of the software really in the image, read after the pull (`Family.judge_stack`). `stall_seconds`: a
+    start whose log says nothing new for so long has failed; None: only the deadline counts.
     """
 
     deadline_seconds: int
@@ -112,6 +113,7 @@ class HealthSpec:
     body: Mapping[str, Any]
     requires_log: str | None = None
     stack: Mapping[str, str] = field(default_factory=dict)
+    stall_seconds: int | None = None
 
 
 @dataclass(frozen=True)
@@ -148,6 +150,7 @@ class EndpointPlan:
     summary: tuple[tuple[str, str], ...] = ()   # rows of the seed's confirmation table
     generation: int = 0                         # raised when a container that drifted must be replaced
     revision: str | None = None                 # commit of the model
+    asked: str = ""                             # short hash of the configuration that it was made for
 
 
 def document(plan: EndpointPlan) -> dict[str, Any]:

@@ -15,8 +15,9 @@ def health(case: Case, engine: Engine, support: ModelSupport, choice: Choice) ->
     chat = support.primary_endpoint == "chat_completions"
     asked = {"messages": [{"role": "user", "content": data["prompt"]}]} if chat else {"prompt": data["prompt"]}
     body = {"model": served_name(case), **asked, "max_tokens": data["max_tokens"], "temperature": 0}
-    return HealthSpec(case.request.wait_seconds or deadline_seconds(weights_bytes(choice)), "/v1/chat/completions" if chat else "/v1/completions", body,
-                      stack=wanted_stack(case))
+    weights, waited = weights_bytes(choice), case.request.wait_seconds
+    return HealthSpec(waited or deadline_seconds(weights), "/v1/chat/completions" if chat else "/v1/completions", body, stack=wanted_stack(case),
+                      stall_seconds=None if waited or not _large(weights) else data["stall_seconds"])
 
 
 def weights_bytes(choice: Choice) -> int | None:
@@ -26,6 +27,11 @@ def weights_bytes(choice: Choice) -> int | None:
 
 
 def deadline_seconds(weights: int | None) -> int:
-    """Ten minutes for small weights; above, a bound on waiting as long as the container runs. Unknown counts as large."""
+    """Ten minutes for small weights; above, a bound on waiting as long as the container runs and its log goes on."""
     data = load_toml("instinct.toml")["health"]
-    return data["small_deadline_seconds"] if weights is not None and weights < data["small_weights_bytes"] else data["large_deadline_seconds"]
+    return data["large_deadline_seconds"] if _large(weights) else data["small_deadline_seconds"]
+
+
+def _large(weights: int | None) -> bool:
+    """Unknown counts as large."""
+    return weights is None or weights >= load_toml("instinct.toml")["health"]["small_weights_bytes"]

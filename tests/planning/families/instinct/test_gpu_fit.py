@@ -114,7 +114,7 @@ def test_a_variant_is_estimated_and_says_so():
     assert any(name == "Model" and "in place of zai-org/GLM-5.1" in text for name, text in taken.summary)
 
 
-@pytest.mark.parametrize(("weights", "seconds"), [(10**9, 600), (10**11 - 1, 600), (10**11, 21600), (None, 21600)])
+@pytest.mark.parametrize(("weights", "seconds"), [(10**9, 600), (10**11 - 1, 600), (10**11, 86400), (None, 86400)])
 def test_deadlines(weights, seconds):
     assert deadline_seconds(weights) == seconds
 
@@ -124,6 +124,12 @@ def test_health_is_a_short_generation():
     assert (health.path, health.deadline_seconds) == ("/v1/chat/completions", 600)
     assert health.body == {"model": "org/model", "messages": [{"role": "user", "content": "say hi"}], "max_tokens": 5, "temperature": 0}
     assert plan(made_up(16), waitSeconds=77).health.deadline_seconds == 77
+
+
+def test_large_weights_are_waited_for_as_long_as_the_log_goes_on():
+    large = made_up(120)
+    assert (plan(made_up(16)).health.stall_seconds, plan(large).health.stall_seconds) == (None, 3600)
+    assert plan(large, waitSeconds=77).health.stall_seconds is None
 
 
 @pytest.mark.parametrize(("model", "row"), [("MiniMaxAI/MiniMax-M2", "1 (the recipe runs with 2)"), ("inclusionAI/Ling-2.6-1T", "1 (the recipe runs with 8)"),

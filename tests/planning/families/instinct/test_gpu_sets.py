@@ -113,6 +113,15 @@ def test_planning_twice_changes_nothing():
     assert {name: found.launch for name, found in second.items()} == {name: found.launch for name, found in first.items()}
 
 
+def test_another_configuration_is_judged_anew_where_it_launches_the_same():
+    host = machines.host(numa_balancing=True)
+    first = plan_all({"a": request("o/two")}, host, {"a": TWO})["a"]
+    again = plan_all({"a": request("o/two")}, machines.host(numa_balancing=False), {"a": TWO}, {"a": document(first)})["a"]
+    fixed = plan_all({"a": request("o/two", fixNumaBalancing=True)}, host, {"a": TWO}, {"a": document(first)})["a"]
+    assert "numa-balancing" in warnings(first) and again == first, "what was said on the day it was placed stays said"
+    assert "numa-balancing" not in warnings(fixed) and fixed.launch == first.launch
+
+
 def test_a_lowered_share_and_a_size_stay():
     host = machines.host(number=2)
     first = plan_all({"a": request("o/one")}, host, {"a": ONE}, survey=machines.survey(host, {0: 60, 1: 60}))["a"]
