@@ -15,6 +15,7 @@ from planning.errors import Refusal
 from planning.health.memory import planned_bytes
 from providers import run
 from providers.numbers import whole
+from providers.patience import Patience
 from providers.runtimes import runtime_of
 from providers.transport import http
 from providers.transport.address import Target
@@ -52,13 +53,14 @@ class Subject:
     requires_log: str | None
     deadline_seconds: int
     planned_bytes: int | None = None
+    stall_seconds: int | None = None
 
     @classmethod
     def of(cls, endpoint: str, plan: Mapping[str, Any]) -> Subject:
         launch, proof = whole(plan["launch"]), whole(plan["health"])
         return cls(endpoint, launch["runtime"], launch["container_name"], launch["bind_address"], launch["port"], plan["handoff"]["model"],
                    proof["path"], proof["body"], proof.get("requires_log"), proof["deadline_seconds"],
-                   planned_bytes(plan.get("memory"), int((plan.get("placement") or {}).get("tensor_parallel_size") or 1)))
+                   planned_bytes(plan.get("memory"), int((plan.get("placement") or {}).get("tensor_parallel_size") or 1)), proof.get("stall_seconds"))
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, Any]) -> Subject:
@@ -113,7 +115,8 @@ def _ask(engine: http.Engine, subject: Subject, log: health.LogReport, seconds: 
 
 def wait(target: Target, subject: Subject, api_key: str | None, say: Callable[[str], None]) -> None:
     """Poll until proven. Raises NotReady with phase, cause and log; the container is then stopped and stays for inspection."""
-    connection, began, told = Connection(target), time.monotonic(), ("", 0.0)
+    connection, told = Connection(target), ("", 0.0)
+    patience = Patience(subject.endpoint, subject.deadline_seconds, subject.stall_seconds)
     runtime = runtime_of(subject.runtime)
     seen, _ = runtime.look(connection, subject.container, 1)
     restarts = int((seen or {}).get("RestartCount") or 0)
@@ -122,7 +125,7 @@ def wait(target: Target, subject: Subject, api_key: str | None, say: Callable[[s
         runtime.start(connection, subject.container)
     lost = None
     while True:
-        elapsed = time.monotonic() - began
+        elapsed = patience.elapsed
         try:
             problem, log = prove(connection, subject, api_key, restarts)
             lost = None
@@ -135,11 +138,10 @@ def wait(target: Target, subject: Subject, api_key: str | None, say: Callable[[s
         if problem is None:
             say(f"answers after {elapsed:.0f} s")
             return
-        if problem.code != NOT_READY or elapsed > subject.deadline_seconds:
+        failed = patience.over(problem.found, log.tail) if problem.code == NOT_READY else problem
+        if failed is not None:
             runtime.stop(connection, subject.container)
-            late = Refusal("deadline", f"{subject.endpoint}: no answer in time", f"{elapsed:.0f} s, {problem.found}",
-                           f"an answer within {subject.deadline_seconds} s", "look at the log; a larger `waitSeconds:` waits longer")
-            raise NotReady(late if problem.code == NOT_READY else problem, log.phase, log.tail[-TAIL:])
+            raise NotReady(failed, log.phase, log.tail[-TAIL:])
         phase = log.phase or "start"
         if phase != told[0] or elapsed - told[1] >= 15:
             told = (phase, elapsed)
