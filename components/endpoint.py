@@ -120,7 +120,7 @@ class VllmEndpoint(pulumi.ComponentResource):
             pulumi.log.info(f"{self._name}: the weights of {model} are fetched before anything is touched", self)
             return
         token = pulumi.Config("amd-vllm").get("hfToken") or own_token() if launch["environment"].get("HF_TOKEN_PATH") else None
-        await waited(self, self._name, f"{self._name} has no weights", lambda say: prefetch.fetch(target, launch, model, revision, token, say))
+        await waited(self, self._name, f"{self._name} has no weights", lambda say: prefetch.fetch(target, plan, model, revision, token, say))
         record.write(stack, "prefetched", self._name, key)
 
     def _tell_stack(self, stack: Any, image: str) -> None:

@@ -43,6 +43,7 @@ snapshot_download(model, revision=revision, ignore_patterns=ignored)
 print("complete", flush=True)
 '''
 
+_OWNER = '[ "$2" = podman ] && [ "$(id -u)" != 0 ] || stat -c %u:%g "$1"'     # in rootless Podman root is the user already
 _locks: dict[tuple[Target, str], threading.Lock] = {}
 _guard = threading.Lock()
 
@@ -52,9 +53,12 @@ def key_of(target: Target, launch: Mapping[str, Any], model: str, revision: str)
     return f"{target.address} {_cache(launch)} {model}@{revision}"
 
 
-def fetch(target: Target, launch: Mapping[str, Any], model: str, revision: str, token: str | None, say: Callable[[str], None]) -> None:
+def fetch(target: Target, plan: Mapping[str, Any], model: str, revision: str, token: str | None, say: Callable[[str], None]) -> None:
     """Returns when the weights are there. Raises CommandFailed with the last lines of what went wrong."""
-    spec, runtime, connection = spec_of(launch, model, revision), runtime_of(launch["runtime"]), Connection(target)
+    launch, connection = plan["launch"], Connection(target)
+    squashed = any(warning["code"] == "cache-root-squash" for warning in plan["warnings"])
+    owner = connection.run(_OWNER, arguments=[_cache(launch), launch["runtime"]]).stdout.strip() if squashed else ""
+    spec, runtime = spec_of(launch, model, revision, owner), runtime_of(launch["runtime"])
     with _guard:
         lock = _locks.setdefault((target, spec["container_name"]), threading.Lock())
     with lock:
@@ -68,15 +72,29 @@ def fetch(target: Target, launch: Mapping[str, Any], model: str, revision: str, 
             runtime.remove(connection, made)
 
 
-def spec_of(launch: Mapping[str, Any], model: str, revision: str) -> dict[str, Any]:
-    """The endpoint's launch with another command: same image, environment and cache; no devices, no place of its own, no port."""
+def spec_of(launch: Mapping[str, Any], model: str, revision: str, owner: str = "") -> dict[str, Any]:
+    """The endpoint's launch with another command: same image, environment and cache; no devices, no place of its own, no port.
+
+    `owner`: uid:gid of the cache where its file system lets root write nothing; its owner writes then, and sees it at `/cache`, as an image's
+    root folder is closed to others.
+    """
     python = interpreter(launch) if launch["runtime"] == "host" else "python3"
     name = f"amd-vllm-prefetch-{hashlib.sha256(_cache(launch).encode()).hexdigest()[:12]}"
     mine = {key: value for key, value in launch["labels"].items() if key == f"{LABEL}stack"}
     return {"runtime": launch["runtime"], "image": launch["image"], "container_name": name, "entrypoint": [python],
             "command": ["-c", f"exec({CODE!r})", model, revision, ",".join(UNUSED)],  # one line: a process on the host takes no other
-            "environment": launch.get("environment") or {}, "mounts": launch.get("mounts") or [], "labels": {**mine, f"{LABEL}prefetch": model},
+            **_places(launch, owner if launch["runtime"] != "host" else ""), "labels": {**mine, f"{LABEL}prefetch": model},
             "network": "host" if launch.get("network") == "host" else None, "restart": "no", "stop_seconds": 10}
+
+
+def _places(launch: Mapping[str, Any], owner: str) -> dict[str, Any]:
+    environment, mounts = dict(launch.get("environment") or {}), list(launch.get("mounts") or ())
+    if not owner:
+        return {"environment": environment, "mounts": mounts}
+    at = next(index for index, mount in enumerate(mounts) if not mount["read_only"])
+    name = "HF_HUB_CACHE" if mounts[at]["target"].endswith("/hub") else "HF_HOME"
+    mounts[at] = {**mounts[at], "target": "/cache"}
+    return {"environment": {**environment, "HOME": "/tmp", name: "/cache"}, "mounts": mounts, "user": owner}
 
 
 def _cache(launch: Mapping[str, Any]) -> str:

@@ -42,7 +42,7 @@ def _shared(launch: Mapping[str, Any]) -> list[str]:
     given = {"--ipc": launch.get("ipc"), "--network": launch.get("network"), "--shm-size": _bytes(launch.get("shm_bytes")),
              "--memory": _bytes(launch.get("memory_bytes")), "--memory-swap": _bytes(launch.get("memory_bytes")),
              "--cpuset-cpus": launch.get("cpuset_cpus"), "--cpuset-mems": launch.get("cpuset_mems"),
-             "--stop-timeout": str(int(launch["stop_seconds"]))}
+             "--user": launch.get("user"), "--stop-timeout": str(int(launch["stop_seconds"]))}
     return ["--name", launch["container_name"], *PULL, *(word for key, value in given.items() if value for word in (key, value)),
             *_each("--label", (f"{key}={value}" for key, value in sorted(launch["labels"].items()))),
             *_each("--env", (f"{key}={value}" for key, value in sorted(launch["environment"].items()))),

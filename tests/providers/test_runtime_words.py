@@ -125,5 +125,9 @@ def test_a_prefetch_has_the_cache_and_nothing_of_the_endpoints_place(runtime, ke
     assert spec["mounts"] == launch["mounts"] and not {"devices", "cpuset_cpus", "memory_bytes", "port"} & set(spec)
     assert "amd-vllm.endpoint" not in spec["labels"] and spec["labels"]["amd-vllm.prefetch"] == "org/m"
     compile(spec["command"][1], "prefetch", "exec")
+    squashed = prefetch.spec_of(launch, "org/m", "abc", "1000:100")
+    if runtime == "docker":
+        assert squashed["user"] == "1000:100" and squashed["environment"]["HF_HOME"] == squashed["mounts"][0]["target"] == "/cache"
+        assert ("--user", "1000:100") in pairs(create_arguments(squashed, "x:1"))
     target = Target("box", "ssh://u@h")
     assert prefetch.key_of(target, launch, "org/m", "a") != prefetch.key_of(target, launch, "org/m", "b")
