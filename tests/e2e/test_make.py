@@ -44,7 +44,8 @@ def test_local(checkout, hub, milan):
 
     def make(verb: str, **more: str):
         unset = [word for name in NOT_OURS for word in ("-u", name)]
-        return milan.run_local("env", *unset, "make", "-C", str(checkout), verb, f"PYTHON={sys.base_prefix}/bin/python3", environment=environment(door.url, **more), check=False, timeout=300)
+        words = ("env", *unset, "make", "-C", str(checkout), verb, f"PYTHON={sys.base_prefix}/bin/python3")
+        return milan.run_local(*words, environment=environment(door.url, **more), check=False, timeout=300)
 
     refused = make("up", HOST="local")
     assert refused.returncode and "acceptStockVllm" in refused.stdout + refused.stderr
