@@ -84,7 +84,8 @@ def prove(connection: Connection, subject: Subject, api_key: str | None, restart
     state = {**seen["State"], "RestartCount": seen.get("RestartCount", 0)}
     again = restarts is not None and state["RestartCount"] > restarts
     if again or health.judge_state(state, answers=True):
-        return health.judge_failure(state, log), log
+        ended = runtime_of(subject.runtime).last_exit(connection, subject.container) if again else None
+        return health.judge_failure(state if ended is None else {**state, "Status": "exited", "ExitCode": ended}, log), log
     if subject.requires_log and log.zentorch_active is False:
         return Refusal("blocked", f"{subject.endpoint}: the stock CPU platform is active in the zentorch image", log.platform or "no zentorch line in the log",
                        subject.requires_log, "report the image; `backend: stock` serves without zentorch"), log

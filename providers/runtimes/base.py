@@ -61,6 +61,9 @@ class Runtime(Protocol):
     def look(self, connection: Connection, name: str, lines: int = LOG_LINES) -> tuple[Mapping[str, Any] | None, str]:
         """State and the last lines of the log; (None, "") for nothing of that name."""
 
+    def last_exit(self, connection: Connection, name: str) -> int | None:
+        """The exit status of what ended last, where it was started again since; None where nobody can say."""
+
     def software(self, connection: Connection, name: str) -> Software:
         """What a created container will run."""
 

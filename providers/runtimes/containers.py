@@ -28,6 +28,8 @@ _REMOVE = '''"$1" inspect --type container "$2" >/dev/null 2>&1 || exit 0
 _FETCH = '"$1" image inspect "$2" >/dev/null 2>&1 || "$1" pull "$2" >/dev/null'
 _CREATE = 'rt=$1; shift; "$rt" create "$@"'
 _COPY = '"$1" cp - "$2:/"'
+_LAST_EXIT = """"$1" events --since 24h --until "$(date +%s)" --filter "container=$2" --filter event=die \
+--format '{{.Actor.Attributes.exitCode}}' 2>/dev/null | tail -n 1"""
 _SOFTWARE = '''set -eu
 id=$("$1" inspect --type container --format '{{.Image}}' "$2")
 "$1" image inspect "$id"'''
@@ -53,14 +55,17 @@ class Containers:
         name = made.stdout.split()[-1]
         path = launch["environment"].get("HF_TOKEN_PATH")
         if path and secrets.hf_token:
-            self.hand_over(connection, name, path, secrets.hf_token)
+            self._put(connection, name, path, secrets.hf_token, int((launch.get("user") or "0").partition(":")[0]))
         return name
 
     def hand_over(self, connection: Connection, name: str, path: str, token: str) -> None:
+        self._put(connection, name, path, token, 0)
+
+    def _put(self, connection: Connection, name: str, path: str, token: str, owner: int) -> None:
         data = io.BytesIO()
         with tarfile.open(fileobj=data, mode="w") as tar:
             entry = tarfile.TarInfo(path.lstrip("/"))
-            entry.size, entry.mode = len(token.encode()), 0o400
+            entry.size, entry.mode, entry.uid = len(token.encode()), 0o400, owner
             tar.addfile(entry, io.BytesIO(token.encode()))
         result = connection.run(_COPY, arguments=[self.command, name], stdin=data.getvalue())
         if result.status:
@@ -91,6 +96,10 @@ class Containers:
         result = connection.run(_LOOK, arguments=[self.command, name, str(lines)])
         head, _, log = result.stdout.partition("--amd-vllm-log--\n")
         return (json.loads(head)[0], log) if result.status == 0 and head.strip() else (None, "")
+
+    def last_exit(self, connection: Connection, name: str) -> int | None:
+        told = connection.run(_LAST_EXIT, arguments=[self.command, name]).stdout.strip()
+        return int(told) if told.isdigit() else None
 
     def software(self, connection: Connection, name: str) -> Software:
         result = check(connection, connection.run(_SOFTWARE, arguments=[self.command, name]), "the image could not be inspected")
