@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from providers.transport.address import Target, bad_address, parse_address
 from providers.transport.errors import TransportError
 from providers.transport.ssh import Connection
 
-PROBE_SECONDS = 45
+PROBE_SECONDS, POLL_SECONDS = 45, 0.02
 _pool = ThreadPoolExecutor(64, thread_name_prefix="amd-vllm")
 _futures: dict[tuple, Future] = {}
 _lock = threading.Lock()
@@ -37,6 +38,7 @@ class Reading:
     facts: HostFacts | None = None
     survey: HostSurvey | None = None
     problem: Refusal | None = None
+    complete: bool = False      # a recorded host: the survey is there with the facts
 
 
 def start(config: Any) -> None:
@@ -65,15 +67,12 @@ def api_key(endpoint: str) -> str | None:
 
 def facts_of(target: Target) -> Future:
     """Future of a `Reading`; its survey is complete only from `survey_of`."""
-    return once(("facts", target), lambda: _read(target, {}, "facts"))
+    return once(("facts", target), lambda: _read(target))
 
 
 def survey_of(target: Target) -> Future:
-    """Future of a `Reading` with facts and survey: a second command on the same connection, when something new is placed."""
-    def read() -> Reading:
-        reading = facts_of(target).result()
-        return reading if reading.problem else _with_survey(target, reading)
-    return once(("survey", target), read)
+    """Future of a `Reading` with facts and survey, when something new is placed: a second command on the same connection, at the same time."""
+    return once(("survey", target), lambda: _surveyed(target))
 
 
 def manifest_of(key: tuple, reader: Callable[[], ModelManifest]) -> Future:
@@ -102,23 +101,38 @@ def once(key: tuple, work: Callable[[], Any]) -> Future:
         return _futures[key]
 
 
-def _read(target: Target, known: Mapping[str, str], group: str) -> Reading:
+def _read(target: Target) -> Reading:
     from planning import detect
 
     try:
-        outputs = {**known, **_outputs(target, group)}
+        outputs = _outputs(target, "facts")
     except TransportError as error:
         return Reading({}, problem=error.refusal)
     except PlanningError as error:
         return Reading({}, problem=Refusal("host-unreachable", f"{target.name}: the recording cannot be read", str(error),
                                            "a folder of recorded outputs", "correct `address: recorded:DIR`"))
-    return Reading(outputs, *detect.read_host(target.name, outputs))
+    return Reading(outputs, *detect.read_host(target.name, outputs), complete=target.parsed.scheme == "recorded")
 
 
-def _with_survey(target: Target, reading: Reading) -> Reading:
+def _surveyed(target: Target) -> Reading:
     """The facts as they were read, and the survey; a survey that fails is a problem of the host."""
-    surveyed = _read(target, reading.outputs, "survey")
-    return surveyed if surveyed.problem else Reading(surveyed.outputs, reading.facts, surveyed.survey)
+    from planning import detect
+
+    facts = facts_of(target)
+    while not facts.done() and not _connected(target):
+        time.sleep(POLL_SECONDS)
+    if facts.done() and (facts.result().problem or facts.result().complete):
+        return facts.result()
+    try:
+        outputs = _outputs(target, "survey")
+    except TransportError as error:
+        return Reading({}, problem=error.refusal)
+    reading = facts.result()
+    return reading if reading.problem else replace(reading, survey=detect.read_host(target.name, {**reading.outputs, **outputs})[1])
+
+
+def _connected(target: Target) -> bool:
+    return parse_address(target.address) is not None and target.parsed.scheme == "ssh" and Connection(target).connected
 
 
 def _outputs(target: Target, group: str) -> Mapping[str, str]:

@@ -76,6 +76,11 @@ class Connection:
             raise HostUnreachable(Refusal("host-unreachable", f"{self.target.name}: no forward through the ssh connection", result.stderr[-300:],
                                           "an sshd that allows TCP forwarding (AllowTcpForwarding)", "allow it for this user in sshd_config"))
 
+    @property
+    def connected(self) -> bool:
+        """Whether the shared connection is open: a command now needs no new one."""
+        return self._master_answers()
+
     def _master_answers(self) -> bool:
         return Path(self.target.control_path).expanduser().exists()
 
