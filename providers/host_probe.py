@@ -6,6 +6,7 @@ drops None and takes it for unknown). A host that cannot be read is a value, not
 """
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -13,10 +14,13 @@ import pulumi
 from pulumi.dynamic import CheckResult, ReadResult, Resource
 
 from planning.detect.facts import HostFacts
+from planning.errors import printable
 from providers import run
 from providers.base import StepProvider, checked, refreshed, unknown
 from providers.model_manifest import read_ahead
 from providers.transport.address import Target
+
+MOST_CHANGES = 10
 
 
 class HostProbeProvider(StepProvider):
@@ -36,7 +40,23 @@ class HostProbeProvider(StepProvider):
         found = _found(Target.of(props["name"], props))
         if found["problem"]:
             found["facts"] = props.get("facts")  # what a host was does not change because it is away
+        for line in [*_changes(props.get("facts") or {}, found["facts"] or {})][:MOST_CHANGES]:
+            print(f"{props['name']}: {line}", flush=True)
         return refreshed(id_, props, **found)
+
+
+def _changes(before: Any, after: Any, name: str = "") -> Iterator[str]:
+    """Facts that are not what they were, one line each: `memory.total_bytes was 8, is 4`. Absent and None are the same."""
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for key in sorted({*before, *after}):
+            yield from _changes(before.get(key), after.get(key), f"{name}.{key}" if name else str(key))
+    elif isinstance(before, (list, tuple)) and isinstance(after, (list, tuple)) and len(before) == len(after):
+        for index, (old, new) in enumerate(zip(before, after)):
+            yield from _changes(old, new, f"{name}[{index}]")
+    elif isinstance(before, (list, tuple)) and isinstance(after, (list, tuple)):
+        yield f"{name} were {len(before)}, are {len(after)}"
+    elif before != after:
+        yield printable(f"{name} was {before!r}, is {after!r}", 200)
 
 
 def _load_planner() -> None:
