@@ -25,6 +25,19 @@ def pytest_ignore_collect(config: pytest.Config) -> bool | None:
     return None if any(path == HERE or HERE in path.parents for path in named) else True
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _progress(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Minutes pass while the image is built: its progress is shown although pytest keeps what tests print."""
+    keeper, before = request.config.pluginmanager.getplugin("capturemanager"), image.told
+
+    def shown(line: str) -> None:
+        with keeper.global_and_fixture_disabled():
+            before(line)
+    image.told = shown
+    yield
+    image.told = before
+
+
 @pytest.fixture(scope="session")
 def bed() -> Iterator[Bed]:
     """The test bed. At its end nothing may be left."""

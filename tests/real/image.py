@@ -47,7 +47,7 @@ def name() -> str:
 
 def cache() -> Path:
     """Folder of this content of the image; other contents have others."""
-    content = REQUIREMENTS.read_bytes() + Path(__file__).read_bytes()
+    content = repr((REQUIREMENTS.read_bytes(), SUITE, PACKAGES, SITE, CHANGES, PROGRAM)).encode()
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return base / "amd-vllm" / "real" / hashlib.sha256(content).hexdigest()[:16]
 
@@ -75,7 +75,8 @@ def _debian(root: Path) -> None:
         if os.geteuid() or not shutil.which("apt-get"):
             raise BedError("the image of the real vLLM is built with debootstrap, as root: install it")
         _step("installing debootstrap", ["apt-get", "install", "-y", "-qq", "--no-install-recommends", "debootstrap"])
-    _step(f"Debian {SUITE}", ["debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", SUITE, str(root)])
+    # its mounts (/proc) in a namespace of their own: nothing is mounted where we clean up, however it ends
+    _step(f"Debian {SUITE}", ["unshare", "--mount", "debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", SUITE, str(root)])
 
 
 def _python_packages(site: Path) -> None:
@@ -133,5 +134,9 @@ def _step(what: str, command: Sequence[str], check: bool = True) -> None:
 
 
 def _say(text: str) -> None:
-    """To the terminal itself, as pytest keeps what tests print."""
-    print(f"real vLLM: {text}", file=sys.__stderr__, flush=True)
+    told(f"real vLLM: {text}")
+
+
+def told(line: str) -> None:
+    """One line of progress. Whoever captures the output puts something else here."""
+    print(line, file=sys.stderr, flush=True)

@@ -1,14 +1,13 @@
 """The real vLLM from preview to destroy, over SSH and on the host itself; and what happens when its engine hangs or dies."""
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
 
-from tests.real import flow
+from tests.real import flow, image
 
 EAGER = {"extraArgs": ["--enforce-eager"]}
 """Compiling takes minutes where cores are few: the first start does it, the others need not."""
@@ -24,7 +23,7 @@ def deployed(request, milan, model, make_project) -> Iterator[SimpleNamespace]:
                            configure=lambda **more: project.configure({"box": connection}, {"chat": flow.endpoint(model, **more)}))
     made.configure(**({} if made.where == "ssh" else EAGER))
     yield made
-    print(f"\nreal vLLM, {request.param}: {made.times}", file=sys.__stderr__)
+    image.told(f"\nreal vLLM, {request.param}, seconds: {made.times}")
 
 
 def timed(deployed: SimpleNamespace, what: str, result):
