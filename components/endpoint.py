@@ -11,6 +11,7 @@ from pulumi.output import contains_unknowns
 
 from components import runtimes
 from components.barrier import Barrier
+from components.before import Before
 from components.host import Host
 from components.together import together
 from components.waiting import waited
@@ -19,10 +20,9 @@ from planning.families import family_of
 from planning.plan import from_document
 from planning.plan_text import decided
 from planning.request import parse_endpoint
-from providers import endpoint_bench, prefetch, proof, record
+from providers import endpoint_bench, proof, record
 from providers.endpoint_bench import EndpointBench
 from providers.endpoint_health import EndpointHealth
-from providers.endpoint_start import own_token
 from providers.transport.address import Target
 
 _barrier = Barrier()
@@ -97,31 +97,16 @@ class VllmEndpoint(pulumi.ComponentResource):
     def _run(self, plan: dict[str, Any]) -> pulumi.Output[dict]:
         """Declares what runs the engine, which the plan's runtime decides; what was started, with what is in its image."""
         secrets = {"VLLM_API_KEY": pulumi.Output.secret(self._api_key)} if self._api_key is not None else {}
+        before = Before(self, self._name, self._host, self._model, self._request, plan)
 
         async def ready(fetched: Any) -> Any:
-            await self._prefetch(plan)
+            await before.all()
             return fetched
 
         start = runtimes.run(runtimes.Job(self._name, plan, self._host.connection, secrets, self._host.docker, self, ready, self._after()))
         start.stack.apply(lambda stack: self._tell_stack(stack, plan["launch"]["image"]), run_with_unknowns=True)
         start.warnings.apply(self._warn)
         return pulumi.Output.all(container_id=start.container_id, image_digest=start.image_digest)
-
-    async def _prefetch(self, plan: dict[str, Any]) -> None:
-        """The weights first, where that is asked for; once for each commit and cache."""
-        model, launch = self._model, plan["launch"]
-        if not self._request.prefetch or model.startswith("/"):
-            return
-        revision, target = plan.get("revision") or self._request.revision, Target.of(self._host.name, self._host.connection)
-        key, stack = prefetch.key_of(target, launch, model, revision), pulumi.get_stack()
-        if record.read(stack, "prefetched", self._name) == key:
-            return
-        if pulumi.runtime.is_dry_run():
-            pulumi.log.info(f"{self._name}: the weights of {model} are fetched before anything is touched", self)
-            return
-        token = pulumi.Config("amd-vllm").get("hfToken") or own_token() if launch["environment"].get("HF_TOKEN_PATH") else None
-        await waited(self, self._name, f"{self._name} has no weights", lambda say: prefetch.fetch(target, plan, model, revision, token, say))
-        record.write(stack, "prefetched", self._name, key)
 
     def _tell_stack(self, stack: Any, image: str) -> None:
         if pulumi.runtime.is_dry_run() and (not stack or contains_unknowns(stack)):

@@ -44,5 +44,6 @@ def start(job: Job, container_id: pulumi.Output[str]) -> EndpointStart:
     judged = {"name": plan["name"], "family": plan["family"], "engine": plan.get("engine"), "health": {"stack": plan["health"].get("stack") or {}},
               "launch": {key: launch.get(key) for key in ("image", "container_name", "entrypoint", "devices", "group_add")}}
     return EndpointStart(job.name, {
-        "name": job.name, "connection": job.connection, "container_id": container_id, "runtime": launch["runtime"], "plan": judged,
+        "name": job.name, "stack_name": pulumi.get_stack(), "connection": job.connection, "container_id": container_id, "runtime": launch["runtime"],
+        "plan": judged,
         "cpuset_mems": launch.get("cpuset_mems"), "token_path": launch["environment"].get("HF_TOKEN_PATH")}, pulumi.ResourceOptions(parent=job.parent))

@@ -1,7 +1,7 @@
 """`EndpointStart`: what must happen between something made and something running: the Hub token as a file, the stack gate,
 memory nodes, start.
 
-Inputs: `name` (endpoint), `connection`, `runtime`, `container_id`, `cpuset_mems`, `token_path` (None: no token wanted), `plan` (the part
+Inputs: `name` (endpoint), `stack_name`, `connection`, `runtime`, `container_id`, `cpuset_mems`, `token_path` (None: no token wanted), `plan` (the part
 of it that the gate judges). Found: `started_at`, `image_id`, `image_digest`, `stack` (empty: unknown), `warnings`. Nothing to delete: what
 was started belongs to who made it.
 """
@@ -14,7 +14,6 @@ from typing import Any
 import pulumi
 from pulumi.dynamic import CreateResult, Resource, UpdateResult
 
-from planning.families import family_of
 from providers import run, stack
 from providers.base import StepProvider
 from providers.runtimes import runtime_of
@@ -45,11 +44,11 @@ def _start(props: dict[str, Any], olds: Mapping[str, Any]) -> dict[str, Any]:
 
 def _judged(connection: Connection, props: Mapping[str, Any], olds: Mapping[str, Any]) -> dict[str, Any]:
     """What is in the image, read once for each image id, and judged. Raises CommandFailed with nothing running."""
-    runtime, plan, name = runtime_of(props["runtime"]), props["plan"], props["container_id"]
-    software = runtime.software(connection, name)
+    plan = props["plan"]
+    software = runtime_of(props["runtime"]).software(connection, plan["launch"], props["container_id"])
     same = software.image_id is not None and olds.get("image_id") == software.image_id
-    found = olds.get("stack") if same and olds.get("stack") else stack.parse(runtime.read_stack(connection, name, stack.CODE, plan["launch"]))
-    notes = family_of(plan["family"]).judge_stack(plan, found)
+    found = olds.get("stack") if same and olds.get("stack") else stack.read(connection, props["runtime"], plan["launch"], software, props["stack_name"])
+    notes = stack.judge(plan, found)
     if notes.refusals:
         first = notes.refusals[0]
         raise CommandFailed(replace(first, do=f"{first.do}. {plan['launch']['container_name']} was made and not started: nothing runs"))

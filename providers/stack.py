@@ -1,12 +1,20 @@
 """The stack probe: which vLLM, torch, zentorch and which vLLM platform are really in what will run.
 
 `CODE` runs inside (a short container without a network, or the environment's Python) and prints one JSON line among whatever else
-is printed there; `parse` finds it. The judgement is the family's (`Family.judge_stack`).
+is printed there; `parse` finds it. `read` does it once for each image id, `judge` asks the family (`Family.judge_stack`).
 """
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
+
+from planning.errors import Notes
+from planning.families import family_of
+from providers import record
+from providers.runtimes import runtime_of
+from providers.runtimes.base import Software
+from providers.transport.ssh import Connection
 
 NAMES = ("vllm", "torch", "zentorch", "platform")
 
@@ -39,3 +47,19 @@ def parse(text: str) -> dict[str, Any]:
         if isinstance(found, dict) and ("vllm" in found or "platform" in found):
             return {name: found[name][:100] for name in NAMES if isinstance(found.get(name), str)}
     return {}
+
+
+def read(connection: Connection, runtime: str, launch: Mapping[str, Any], software: Software, stack: str) -> dict[str, Any]:
+    """What is in `software`; {} where that is not to be found out. `stack`: whose record remembers it, by image id, within seconds or for good."""
+    known = record.read(stack, "stacks", software.image_id) if software.image_id else None
+    if isinstance(known, dict) and known:
+        return known
+    found = parse(runtime_of(runtime).read_stack(connection, software, CODE, launch))
+    if found and software.image_id:
+        record.write(stack, "stacks", software.image_id, found)
+    return found
+
+
+def judge(plan: Mapping[str, Any], found: Mapping[str, Any]) -> Notes:
+    """`plan`: the document of an endpoint's plan, or its part that `components.runtimes` hands over."""
+    return family_of(plan["family"]).judge_stack(plan, found)

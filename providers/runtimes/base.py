@@ -64,10 +64,10 @@ class Runtime(Protocol):
     def last_exit(self, connection: Connection, name: str) -> int | None:
         """The exit status of what ended last, where it was started again since; None where nobody can say."""
 
-    def software(self, connection: Connection, name: str) -> Software:
-        """What a created container will run."""
+    def software(self, connection: Connection, launch: Mapping[str, Any], name: str | None = None) -> Software:
+        """What the created container `name` will run; without a name, what the launch's image is on the host now."""
 
-    def read_stack(self, connection: Connection, name: str, code: str, launch: Mapping[str, Any]) -> str:
+    def read_stack(self, connection: Connection, software: Software, code: str, launch: Mapping[str, Any]) -> str:
         """Standard output of Python code inside of that software, without a network; "" where that cannot be."""
 
     def image_name(self, image: str) -> str:

@@ -31,10 +31,10 @@ _COPY = '"$1" cp - "$2:/"'
 _LAST_EXIT = """"$1" events --since 24h --until "$(date +%s)" --filter "container=$2" --filter event=die \
 --format '{{.Actor.Attributes.exitCode}}' 2>/dev/null | tail -n 1"""
 _SOFTWARE = '''set -eu
-id=$("$1" inspect --type container --format '{{.Image}}' "$2")
-"$1" image inspect "$id"'''
-_READ_STACK = '''rt=$1 id=$2 code=$3 name=$4 seconds=$5; shift 5
-image=$("$rt" inspect --type container --format '{{.Image}}' "$id") || exit 3
+image=$3
+[ -z "$2" ] || image=$("$1" inspect --type container --format '{{.Image}}' "$2")
+"$1" image inspect "$image"'''
+_READ_STACK = '''rt=$1 image=$2 code=$3 name=$4 seconds=$5; shift 5
 trap '"$rt" rm --force "$name" >/dev/null 2>&1' EXIT
 timeout "$seconds" "$rt" run --rm --name "$name" --label amd-vllm.probe=stack --network none --entrypoint python3 "$@" "$image" -c "$code" </dev/null'''
 
@@ -101,16 +101,17 @@ class Containers:
         told = connection.run(_LAST_EXIT, arguments=[self.command, name]).stdout.strip()
         return int(told) if told.isdigit() else None
 
-    def software(self, connection: Connection, name: str) -> Software:
-        result = check(connection, connection.run(_SOFTWARE, arguments=[self.command, name]), "the image could not be inspected")
+    def software(self, connection: Connection, launch: Mapping[str, Any], name: str | None = None) -> Software:
+        words = [self.command, name or "", self.image_name(launch["image"])]
+        result = check(connection, connection.run(_SOFTWARE, arguments=words), "the image could not be inspected")
         image = json.loads(result.stdout)[0]
         return Software(image["Id"].removeprefix("sha256:"), tuple(image.get("RepoDigests") or ()))
 
-    def read_stack(self, connection: Connection, name: str, code: str, launch: Mapping[str, Any]) -> str:
+    def read_stack(self, connection: Connection, software: Software, code: str, launch: Mapping[str, Any]) -> str:
         """With the devices and groups of the endpoint: vLLM's ROCm platform is only there where it sees a GPU."""
         options = [word for key, values in (("--device", launch.get("devices")), ("--group-add", launch.get("group_add"))) for value in values or ()
                    for word in (key, value)]
-        words = [self.command, name, code, f"{launch['container_name']}-stack", str(STACK_SECONDS), *options]
+        words = [self.command, software.image_id, code, f"{launch['container_name']}-stack", str(STACK_SECONDS), *options]
         return connection.run(_READ_STACK, arguments=words, timeout=STACK_SECONDS + 30).stdout
 
     def image_name(self, image: str) -> str:

@@ -63,10 +63,10 @@ class HostProcesses:
     def last_exit(self, connection: Connection, name: str) -> int | None:
         return None     # the state itself says it
 
-    def software(self, connection: Connection, name: str) -> Software:
+    def software(self, connection: Connection, launch: Mapping[str, Any], name: str | None = None) -> Software:
         return Software()
 
-    def read_stack(self, connection: Connection, name: str, code: str, launch: Mapping[str, Any]) -> str:
+    def read_stack(self, connection: Connection, software: Software, code: str, launch: Mapping[str, Any]) -> str:
         return connection.run(scripts.READ_STACK, arguments=[interpreter(launch), code, str(STACK_SECONDS)], timeout=STACK_SECONDS + 30).stdout
 
     def image_name(self, image: str) -> str:

@@ -111,7 +111,9 @@ def test_a_blocked_stack_is_not_started(project, hub, genoa):
     project.configure({"box": genoa.connection()}, {"chat": {**CHAT, "backend": "stock", "image": STOCK.name}})
     project.up().ok()
     project.configure({"box": genoa.connection()}, {"chat": {**CHAT, "image": "example/own:v0.25.1"}})
-    assert "[blocked]" in project.up().failed().text
+    served = project.outputs()["baseUrl"]
+    again = project.up().failed()
+    assert "[blocked]" in again.text and "was not touched" in again.text and answers(served) == 200, "what serves is stopped by no bad image"
     project.destroy().ok()
     assert genoa.engine.containers() == []
 
@@ -192,7 +194,7 @@ def test_rootless_podman_is_planned_without_a_cpuset_and_made_with_its_secrets(p
     made = runtime.create(connection, launch, Secrets(KEY, "hf_not_to_be_seen"))
     seen, _ = runtime.look(connection, "vllm-e2e-rootless")
     assert seen["Id"] == made and seen["State"]["Status"] == "created" and KEY not in json.dumps(seen) and "hf_not_to_be_seen" not in json.dumps(seen)
-    assert runtime.software(connection, made).digests[0].startswith(image.rpartition(":")[0])
+    assert runtime.software(connection, launch, made).digests[0].startswith(image.rpartition(":")[0])
     assert len(connection.run("podman secret ls --quiet").stdout.split()) == 2
     runtime.remove(connection, made)
     assert runtime.look(connection, made) == (None, "") and not connection.run("podman secret ls --quiet").stdout.strip()

@@ -4,7 +4,7 @@ from __future__ import annotations
 import pytest
 
 from planning.plan import document
-from providers import containers, endpoint_process, endpoint_start, run
+from providers import containers, endpoint_process, endpoint_start, run, stack
 from providers.endpoint_process import EndpointProcessProvider
 from providers.endpoint_start import EndpointStartProvider
 from providers.runtimes import Secrets
@@ -23,7 +23,7 @@ class OnPaper:
     def __init__(self, stack: str = ZEN, image_id: str | None = "abc", there: dict | None = None) -> None:
         self.stack, self.image_id, self.there, self.asked = stack, image_id, there or {}, []
 
-    def software(self, _connection, _name):
+    def software(self, _connection, _launch, _name=None):
         return Software(self.image_id, ("x@sha256:1",))
 
     def read_stack(self, *_):
@@ -49,16 +49,18 @@ class OnPaper:
 
 
 @pytest.fixture
-def on_paper(monkeypatch):
+def on_paper(monkeypatch, tmp_path):
     def use(runtime: OnPaper) -> OnPaper:
-        for module in (endpoint_start, endpoint_process, containers):
+        for module in (endpoint_start, endpoint_process, containers, stack):
             monkeypatch.setattr(module, "runtime_of", lambda _: runtime)
+        monkeypatch.chdir(tmp_path)  # where the local record lies
         return runtime
     return use
 
 
 def start_props(**more):
-    return {"name": "chat", "connection": HERE, "runtime": "podman", "container_id": "id-1", "plan": document(plan_one("genoa-dual")), **more}
+    return {"name": "chat", "stack_name": "dev", "connection": HERE, "runtime": "podman", "container_id": "id-1",
+            "plan": document(plan_one("genoa-dual")), **more}
 
 
 def test_the_stack_is_read_before_the_start_and_kept(on_paper):
