@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tests.e2e.bed.bed import Bed
 from tests.e2e.bed.host import Host
+from tests.e2e.bed.session import HOSTS
 from tests.hub_stand_in import HubStandIn
 
 
@@ -15,17 +16,23 @@ class Place:
     """Made when it is first needed; a session of the bed holds eight hosts, so more sessions are opened for more."""
 
     def __init__(self) -> None:
-        self._beds: list[Bed] = []
-        self._held = 0
+        self._beds: list[tuple[Bed, list[Host]]] = []
         self._root = Path(tempfile.mkdtemp(prefix="amdvllm-bench-"))
         self._numbers = itertools.count(1)
         self.hub = HubStandIn().__enter__()
 
     def host(self, kind: str = "genoa-small") -> Host:
-        if self._held % 8 == 0:
-            self._beds.append(Bed())
-        self._held += 1
-        return self._beds[-1].host(kind)
+        if all(len(held) == HOSTS for _, held in self._beds):
+            self._beds.append((Bed(), []))
+        bed, held = next(each for each in self._beds if len(each[1]) < HOSTS)
+        held.append(bed.host(kind))
+        return held[-1]
+
+    def remove(self, host: Host) -> None:
+        for bed, held in self._beds:
+            if host in held:
+                held.remove(host)
+                bed.remove(host)
 
     def folder(self, name: str) -> Path:
         """A new one."""
@@ -34,7 +41,7 @@ class Place:
         return path
 
     def close(self) -> None:
-        for bed in self._beds:
+        for bed, _ in self._beds:
             bed.close()
         self.hub.__exit__()
         shutil.rmtree(self._root, ignore_errors=True)
