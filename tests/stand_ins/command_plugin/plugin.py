@@ -18,6 +18,7 @@ from typing import Any
 import grpc
 from google.protobuf import empty_pb2, json_format, struct_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
+from pulumi.runtime.rpc import UNKNOWN
 
 TYPE = "command:local:Command"
 VERSION = "1.2.1"
@@ -72,11 +73,15 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
 
     def Create(self, request, context):
         inputs = plain(request.properties)
+        if request.preview:
+            return provider_pb2.CreateResponse(properties=packed({**inputs, "stdout": UNKNOWN, "stderr": UNKNOWN}))
         outputs = attempt(context, inputs.get("create", ""), inputs, {})
         return provider_pb2.CreateResponse(id=f"command{uuid.uuid4().hex[:8]}", properties=packed({**inputs, **outputs}))
 
     def Update(self, request, context):
         inputs, before = plain(request.news), plain(request.olds)
+        if request.preview:
+            return provider_pb2.UpdateResponse(properties=packed({**inputs, "stdout": UNKNOWN, "stderr": UNKNOWN}))
         outputs = attempt(context, inputs.get("update") or inputs.get("create", ""), inputs, before)
         return provider_pb2.UpdateResponse(properties=packed({**inputs, **outputs}))
 
