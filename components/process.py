@@ -30,5 +30,5 @@ async def _fetched(job: Job, launch: dict[str, Any]) -> dict[str, Any]:
     """The launch, when its image is on the host."""
     if not pulumi.runtime.is_dry_run():
         connection = Connection(Target.of(job.connection["name"], job.connection))
-        await waited(job.parent, job.name, f"{job.name} has no image", lambda say: runtime_of(launch["runtime"]).fetch(connection, launch))
+        await waited(job.parent, job.name, f"{job.name} has no image", lambda say: runtime_of(launch["runtime"]).fetch(connection, launch, say))
     return launch

@@ -46,7 +46,7 @@ def _judged(connection: Connection, props: Mapping[str, Any], olds: Mapping[str,
     """What is in the image, read once for each image id, and judged. Raises CommandFailed with nothing running."""
     plan = props["plan"]
     software = runtime_of(props["runtime"]).software(connection, plan["launch"], props["container_id"])
-    same = software.image_id is not None and olds.get("image_id") == software.image_id
+    same = software.image_id is not None and olds.get("image_id") == software.image_id and olds.get("connection") == props["connection"]
     found = olds.get("stack") if same and olds.get("stack") else stack.read(connection, props["runtime"], plan["launch"], software, props["stack_name"])
     notes = stack.judge(plan, found)
     if notes.refusals:

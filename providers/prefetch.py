@@ -84,7 +84,8 @@ def spec_of(launch: Mapping[str, Any], model: str, revision: str, owner: str = "
     return {"runtime": launch["runtime"], "image": launch["image"], "container_name": name, "entrypoint": [python],
             "command": ["-c", f"exec({CODE!r})", model, revision, ",".join(UNUSED)],  # one line: a process on the host takes no other
             **_places(launch, owner if launch["runtime"] != "host" else ""), "labels": {**mine, f"{LABEL}prefetch": model},
-            "network": "host" if launch.get("network") == "host" else None, "restart": "no", "stop_seconds": 10}
+            "network": "host" if launch.get("network") == "host" else None, "restart": "no", "stop_seconds": 10,
+            "security_opt": ["label=disable"]}  # as the endpoint has it by its host IPC: SELinux would close the cache
 
 
 def _places(launch: Mapping[str, Any], owner: str) -> dict[str, Any]:

@@ -50,13 +50,15 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def read(connection: Connection, runtime: str, launch: Mapping[str, Any], software: Software, stack: str) -> dict[str, Any]:
-    """What is in `software`; {} where that is not to be found out. `stack`: whose record remembers it, by image id, within seconds or for good."""
-    known = record.read(stack, "stacks", software.image_id) if software.image_id else None
+    """What is in `software`; {} where that is not to be found out. The record of `stack` remembers it by host and image id: the platform
+    that is active is the host's matter too."""
+    key = f"{connection.target.address} {software.image_id}"
+    known = record.read(stack, "stacks", key) if software.image_id else None
     if isinstance(known, dict) and known:
         return known
     found = parse(runtime_of(runtime).read_stack(connection, software, CODE, launch))
     if found and software.image_id:
-        record.write(stack, "stacks", software.image_id, found)
+        record.write(stack, "stacks", key, found)
     return found
 
 

@@ -5,7 +5,7 @@ A runtime touches only what carries our labels; who removes something has looked
 """
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -37,7 +37,7 @@ class Software:
 class Runtime(Protocol):
     """One way to run an engine. `launch` is the plan's launch as plain data; `name` a container's name or id."""
 
-    def fetch(self, connection: Connection, launch: Mapping[str, Any]) -> None:
+    def fetch(self, connection: Connection, launch: Mapping[str, Any], say: Callable[[str], None]) -> None:
         """The image onto the host, if it is not there. Minutes: never in a provider call."""
 
     def create(self, connection: Connection, launch: Mapping[str, Any], secrets: Secrets) -> str:

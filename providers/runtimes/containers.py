@@ -4,7 +4,7 @@ from __future__ import annotations
 import io
 import json
 import tarfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from planning.errors import Refusal
@@ -25,7 +25,8 @@ _STOP = '"$1" stop --time 10 "$2" >/dev/null'
 _REMOVE = '''"$1" inspect --type container "$2" >/dev/null 2>&1 || exit 0
 "$1" stop "$2" >/dev/null 2>&1
 "$1" rm --force "$2" >/dev/null'''
-_FETCH = '"$1" image inspect "$2" >/dev/null 2>&1 || "$1" pull "$2" >/dev/null'
+_THERE = '"$1" image inspect "$2" >/dev/null 2>&1'
+_FETCH = '"$1" pull "$2" >/dev/null'
 _CREATE = 'rt=$1; shift; "$rt" create "$@"'
 _COPY = '"$1" cp - "$2:/"'
 _LAST_EXIT = """"$1" events --since 24h --until "$(date +%s)" --filter "container=$2" --filter event=die \
@@ -45,8 +46,11 @@ class Containers:
     def __init__(self, command: str) -> None:
         self.command = command
 
-    def fetch(self, connection: Connection, launch: Mapping[str, Any]) -> None:
+    def fetch(self, connection: Connection, launch: Mapping[str, Any], say: Callable[[str], None]) -> None:
         image = self.image_name(launch["image"])
+        if connection.run(_THERE, arguments=[self.command, image]).status == 0:
+            return
+        say(f"pulling {image}")
         check(connection, connection.run(_FETCH, arguments=[self.command, image], timeout=FETCH_SECONDS), f"{image} could not be pulled")
 
     def create(self, connection: Connection, launch: Mapping[str, Any], secrets: Secrets) -> str:

@@ -9,7 +9,7 @@ import io
 import json
 import secrets as random
 import tarfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from planning.errors import Refusal
@@ -25,7 +25,7 @@ MARK = "--amd-vllm-log--\n"
 class HostProcesses:
     """Processes on the host itself."""
 
-    def fetch(self, connection: Connection, launch: Mapping[str, Any]) -> None:
+    def fetch(self, connection: Connection, launch: Mapping[str, Any], say: Callable[[str], None]) -> None:
         """There is no image: the environment is the user's."""
 
     def create(self, connection: Connection, launch: Mapping[str, Any], secrets: Secrets) -> str:

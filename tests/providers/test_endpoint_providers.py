@@ -79,6 +79,15 @@ def test_the_same_image_is_not_read_again(on_paper, image_id, known, asked):
     assert runtime.asked == asked and outs["stack"]["platform"] == "zen"
 
 
+def test_another_host_is_read_for_itself(on_paper):
+    runtime = on_paper(OnPaper())
+    olds = {**start_props(), "connection": {"name": "there", "address": "ssh://a@b"}, "image_id": "abc", "stack": {"platform": "zen"}}
+    EndpointStartProvider().update("chat", olds, start_props())
+    assert runtime.asked == ["read_stack", "start"], "the platform that is active is the host's matter too"
+    EndpointStartProvider().create(start_props())
+    assert runtime.asked == ["read_stack", "start", "start"], "remembered"
+
+
 def test_a_blocked_stack_is_not_started_and_says_what_is_left(on_paper):
     runtime = on_paper(OnPaper(ZEN.replace('"zen"', '"cpu"')))
     with pytest.raises(CommandFailed, match=r"\[blocked\].*platform cpu.*vllm-dev-chat was made and not started: nothing runs"):
