@@ -29,7 +29,7 @@ def handoff(case: Case, support: ModelSupport, launch: LaunchSpec) -> Handoff:
     bound = {"0.0.0.0": case.facts.ssh_address or "127.0.0.1", "::": case.facts.ssh_address or "::1"}.get(launch.bind_address, launch.bind_address)
     url, model, chat = base_url(case.advertise_address or bound, launch.port), served_name(case), support.primary_endpoint == "chat_completions"
     return Handoff(url, model, support.primary_endpoint, tuple(support.supported_endpoints), _curl(url, model, chat, case.has_api_key),
-                   _python(url, model, chat, case.has_api_key), stop_command(launch))
+                   _python(url, model, chat, case.has_api_key), stop_command(launch), case.manifest.id, "set" if case.has_api_key else "none")
 
 
 def prompt(model: str, chat: bool, max_tokens: int, temperature: float) -> tuple[str, dict[str, Any]]:

@@ -127,6 +127,8 @@ class Handoff:
     curl: str
     python: str
     stop: str
+    model_id: str = ""          # as the Hub knows it; `model` is its name in the API
+    api_key: str = "none"       # none, set: never the key
 
 
 @dataclass(frozen=True)

@@ -54,4 +54,9 @@ def test_stop_of_a_process_on_the_host():
 def test_served_name_and_stop():
     plan = plan_one("genoa-dual", servedModelName="small")
     assert plan.handoff.model == "small" and plan.health.body["model"] == "small" and plan.handoff.stop == "docker rm -f vllm-dev-chat"
-    assert plan_one("genoa-dual").handoff.model == MODEL
+    assert plan_one("genoa-dual").handoff.model == MODEL and plan.handoff.model_id == MODEL
+
+
+def test_whether_there_is_a_key_is_said_and_never_which():
+    assert plan_one("genoa-dual").handoff.api_key == "none"
+    assert plan_all("genoa-dual", {"chat": {}}, api_keys=("chat",))["chat"].handoff.api_key == "set"
