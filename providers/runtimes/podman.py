@@ -1,4 +1,4 @@
-"""The runtime `podman`, rootful and rootless, through its own command (docs/adr/0006).
+"""The runtime `podman`, rootful and rootless, through its own command (docs/adr/0007).
 
 API key and Hub token are Podman secrets: given on stdin, in no argument, removed with the container. The key, which vLLM takes from its
 environment, is in `inspect` while the container runs, as with Docker; the token is a file. Image names are written in full, as Podman
