@@ -174,6 +174,7 @@ def _endpoint(host: str, plan: Mapping[str, Any], measured: Mapping[str, Any] | 
     handoff, launch, memory = plan["handoff"], plan["launch"], plan["memory"]
     return {"baseUrl": handoff["base_url"], "model": handoff["model"], "modelId": handoff.get("model_id"), "apiKey": handoff.get("api_key"),
             "gpus": dict(plan["summary"]).get("GPUs"), "tensorParallelSize": plan["placement"].get("tensor_parallel_size"),
-            "primaryEndpoint": handoff.get("primary_endpoint"), "supportedEndpoints": handoff["supported_endpoints"], "host": host, "port": launch["port"], "runtime": launch["runtime"],
+            "primaryEndpoint": handoff.get("primary_endpoint"), "supportedEndpoints": handoff["supported_endpoints"], "host": host,
+            "port": launch["port"], "runtime": launch["runtime"],
             "image": launch["image"], "imageDigest": digest or None, "maxModelLen": memory.get("max_model_len"), "kvCacheTokens": memory.get("kv_cache_tokens"),
             "placement": plan["placement"], "curl": handoff["curl"], "python": handoff["python"], "stop": handoff["stop"], "measured": measured}
