@@ -16,6 +16,7 @@ from tests.e2e.conftest import ZENTORCH
 from tests.e2e.test_endpoint import changes
 
 NINE = "Qwen/Qwen3.5-9B"
+DENSE, DENSE_FP8 = "Qwen/Qwen3-32B", "Qwen/Qwen3-32B-FP8"
 DATA = tomllib.loads((Path(__file__).resolve().parents[2] / "data" / "instinct.toml").read_text())["image"]
 ROCM = images.rocm(f"{DATA['repository']}:{DATA['tag']}")
 COMMAND_PLUGIN = Path(__file__).resolve().parents[1] / "stand_ins" / "command_plugin"
@@ -45,6 +46,7 @@ def rack(_rack):
 @pytest.fixture
 def hub9(hub):
     models.add(hub, NINE)
+    models.add(hub, DENSE_FP8)
     models.add(hub)
     return hub
 
@@ -77,6 +79,9 @@ def test_from_nothing_to_an_answer_and_back(project, hub9, rack):
     assert "platform rocm" in up.text and "answers after" in up.text
     chat = project.outputs()["endpoints"]["chat"]
     assert chat["model"] == NINE and chat["baseUrl"] == f"http://{rack.address}:8000/v1" and chat["image"] == ROCM.name
+    table = {key: chat[key] for key in ("modelId", "model", "apiKey", "port", "tensorParallelSize", "maxModelLen")}
+    assert table == {"modelId": NINE, "model": NINE, "apiKey": "none", "port": 8000, "tensorParallelSize": 1, "maxModelLen": 4096}
+    assert "MI300X" in chat["gpus"] and f"{chat['baseUrl']}/chat/completions" in chat["curl"], "AMD's table of connection data"
     with urllib.request.urlopen(f"{chat['baseUrl']}/models", timeout=10) as answer:
         assert json.load(answer)["data"][0]["id"] == NINE
 
@@ -112,7 +117,8 @@ def test_endpoints_of_both_families_share_a_host_and_nothing_else(project, hub9,
     first = {"a": {**CHAT, "tensorParallelSize": 4}}
     configured(project, rack, first).up().ok()
     alone = project.outputs()["endpoints"]["a"]
-    more = {**first, "b": {**CHAT, "tensorParallelSize": 2}, "cpu": {"kind": "epyc", "host": "rack", "model": models.TINY, "maxModelLen": 4096, "kvCacheGib": 1}}
+    more = {**first, "b": {**CHAT, "tensorParallelSize": 2},
+            "cpu": {"kind": "epyc", "host": "rack", "model": models.TINY, "maxModelLen": 4096, "kvCacheGib": 1}}
     configured(project, rack, more).up().ok()
     found = project.outputs()["endpoints"]
     assert (found["a"]["placement"], found["a"]["port"]) == (alone["placement"], alone["port"]), "an endpoint never moves because of a new one"
@@ -143,6 +149,26 @@ def test_refresh_tells_what_is_wrong_and_up_repairs_it(project, hub9, rack, harm
     assert again["State"]["Running"] and {device["PathOnHost"] for device in again["HostConfig"]["Devices"]} == {"/dev/kfd", "/dev/dri/renderD152"}
 
 
+def test_a_variant_is_served_under_the_name_that_was_asked_for(project, hub9, rack):
+    configured(project, rack, {"chat": {**CHAT, "model": DENSE, "variant": "fp8"}})
+    up = project.up().ok()
+    assert f"{DENSE_FP8} @ " in up.text and f"in place of {DENSE} (variant: fp8)" in up.text
+    assert "fp8" in up.text and "variant-estimated" not in up.text, "its own manifest was read"
+    chat = project.outputs()["endpoints"]["chat"]
+    assert (chat["modelId"], chat["model"]) == (DENSE_FP8, DENSE)
+    words = inspected(rack, "chat")["Config"]["Cmd"]
+    assert words[0] == DENSE_FP8 and words[words.index("--served-model-name") + 1] == DENSE
+
+
+def test_no_memory_for_graphs_names_enforce_eager_which_then_serves(project, hub9, rack):
+    configured(project, rack, {"chat": {**CHAT, "env": {"STAND_IN_FAIL": "graph-capture-oom"}}})
+    failed = project.up().failed()
+    assert "phase graph-capture: [graph-capture-oom]" in failed.text and "set enforceEager: true" in failed.text and "Traceback" not in failed.text
+    assert not rack.engine.containers(everything=False), "no blind retry: it is stopped, and stays for its log"
+    configured(project, rack, {"chat": {**CHAT, "enforceEager": True}}).up().ok()
+    assert "--enforce-eager" in inspected(rack, "chat")["Config"]["Cmd"]
+
+
 def refused(project, host, *told, endpoint=None, **connection):
     """Preview fails and says each of `told`; nothing was made."""
     seen = configured(project, host, {"chat": {**CHAT, **(endpoint or {})}}, **connection).preview().failed()
@@ -153,7 +179,8 @@ def refused(project, host, *told, endpoint=None, **connection):
 
 
 def test_a_user_who_may_not_use_the_gpus(project, hub9, rack):
-    refused(project, rack, "[no-access] ops may not use the GPUs of rack", f"group ids {KFD_GROUP}, {RENDER_GROUP}", "sudo usermod -aG video,render ops", user="ops")
+    refused(project, rack, "[no-access] ops may not use the GPUs of rack", f"group ids {KFD_GROUP}, {RENDER_GROUP}",
+            "sudo usermod -aG video,render ops", user="ops")
 
 
 def test_gpus_that_are_not_there(project, hub9, rack, genoa):

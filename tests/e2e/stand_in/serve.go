@@ -68,6 +68,12 @@ func (e Engine) failAtStart() int {
 		e.printLog("ok", "Starting to load model")
 		fmt.Println("RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}")
 		return 1
+	case "graph-capture-oom": // in the words of vLLM and PyTorch on ROCm; not recorded
+		e.printLog("ok", "Starting to load model")
+		fmt.Println(e.line("(EngineCore pid=0) INFO 11-30 16:27:10 [gpu_model_runner.py:4821] Capturing CUDA graphs (decode, FULL): 35%| 12/35"))
+		fmt.Println("torch.OutOfMemoryError: HIP out of memory. Tried to allocate 1.20 GiB. GPU 0 has a total capacity of 191.98 GiB")
+		fmt.Println("RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}")
+		return 1
 	case "exit-137": // a killed process: the log just ends
 		e.printLog("ok", "Starting to load model")
 		return 137
