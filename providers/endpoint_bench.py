@@ -47,7 +47,7 @@ def _figures(subject: Subject, seen: Mapping[str, Any] | None, text: str) -> Map
     """Raises NotReady for a run that failed or left no figures."""
     log, state = health.read_log(text), (seen or {}).get("State") or {}
     figures = health.read_bench(text)
-    if state.get("Status") == "exited" and state.get("ExitCode") == 0 and figures:
+    if state.get("Status") in ("exited", "stopped") and state.get("ExitCode") == 0 and figures:
         return figures
     silent = Refusal("bench-failed", f"{subject.endpoint}: `vllm bench throughput` ended without figures", "no line `Throughput: …`", "its figures",
                      "look at the log")

@@ -121,7 +121,7 @@ def wait(target: Target, subject: Subject, api_key: str | None, say: Callable[[s
     runtime = runtime_of(subject.runtime)
     seen, _ = runtime.look(connection, subject.container, 1)
     restarts = int((seen or {}).get("RestartCount") or 0)
-    if seen and seen["State"].get("Status") in ("exited", "created"):
+    if seen and seen["State"].get("Status") in ("exited", "stopped", "created", "configured"):
         say("the container is stopped; starting it again")
         runtime.start(connection, subject.container)
     lost = None

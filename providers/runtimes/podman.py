@@ -20,6 +20,8 @@ _SECRET = 'podman secret rm "$1" >/dev/null 2>&1; cat | podman secret create "$1
 _CREATE = 'podman create "$@"'
 _FORGET = 'for name in "$@"; do podman secret rm "$name" >/dev/null 2>&1; done; exit 0'
 _NAME = 'podman inspect --type container --format "{{.Name}}" "$1" 2>/dev/null'
+_LAST_EXIT = """podman events --stream=false --since 24h --filter "container=$1" --filter event=died --format '{{.ContainerExitCode}}' 2>/dev/null |
+tail -n 1"""
 _LINGERS = '''[ "$(id -u)" != 0 ] || { echo root; exit 0; }
 loginctl show-user "$(id -un)" --property=Linger --value 2>/dev/null || echo unknown'''
 
@@ -43,6 +45,10 @@ class Podman(Containers):
     def start(self, connection: Connection, name: str, cpuset_mems: str | None = None) -> str:
         """The memory nodes were given when the container was created."""
         return super().start(connection, name)
+
+    def last_exit(self, connection: Connection, name: str) -> int | None:
+        told = connection.run(_LAST_EXIT, arguments=[name]).stdout.strip()
+        return int(told) if told.isdigit() else None
 
     def remove(self, connection: Connection, name: str) -> None:
         told = connection.run(_NAME, arguments=[name]).stdout.strip() or name

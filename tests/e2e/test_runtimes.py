@@ -199,3 +199,15 @@ def test_rootless_podman_is_planned_without_a_cpuset_and_made_with_its_secrets(p
     runtime.remove(connection, made)
     assert runtime.look(connection, made) == (None, "") and not connection.run("podman secret ls --quiet").stdout.strip()
     connection.close()
+
+
+def test_a_failed_start_under_podman_is_told_and_stopped(project, hub, podman_host):
+    models.add(hub)
+    images.zentorch("docker.io/example/own:v0.25.1", fail="oom").load(podman_host.podman)
+    project.configure({"box": podman_host.connection()}, {"chat": {**CHAT, "image": "example/own:v0.25.1"}})
+    failed = project.up().failed()
+    assert "[out-of-memory]" in failed.text and "Traceback" not in failed.text
+    (seen,) = json.loads(podman_host.podman.call("inspect", "vllm-e2e-chat").stdout)
+    assert seen["State"]["Status"] in ("exited", "stopped") and not seen["State"]["Running"]
+    project.destroy().ok()
+    assert podman_host.podman.containers() == []
