@@ -1,0 +1,170 @@
+"""Stopped in the middle of `up` and `destroy`, by Ctrl-C, kill -9, a cut network, a full disk: the next `up` ends in the declared state."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+
+from tests.e2e import models
+from tests.e2e.bed.processes import BedError
+from tests.e2e.conftest import ZENTORCH
+from tests.e2e.test_faults import CHAT, NAME, declared, until
+
+CREATING = "docker:index:Container chat creating"
+
+
+@pytest.fixture
+def fresh(project, hub, genoa):
+    models.add(hub)
+    project.configure({"box": genoa.connection()}, {"chat": {**CHAT, "env": {"STAND_IN_START_SECONDS": "6"}}})
+    return project
+
+
+@pytest.fixture
+def begin(fresh):
+    """`begin("up")`: started, and ended with the test at the latest."""
+    made = []
+
+    def start(operation: str):
+        made.append(fresh.begin(operation, "--yes"))
+        return made[-1]
+    yield start
+    for running in made:
+        running.kill()
+
+
+@pytest.mark.parametrize("how", ["killed", "interrupted"])
+@pytest.mark.parametrize("step", ["container", "wait"])
+def test_up_that_is_stopped_in_the_middle_is_finished_by_the_next(fresh, begin, genoa, step, how):
+    """While the container is created Docker is frozen, so that it makes the container when nobody waits for it any more."""
+    running = begin("up")
+    if step == "container":
+        until(lambda: CREATING in running.so_far(), "the container")
+        with frozen(genoa):
+            time.sleep(1)
+            stop(running, how)
+    else:
+        until(lambda: NAME in genoa.engine.containers(everything=False), "a running container")
+        stop(running, how)
+    if how == "killed":
+        locked = fresh.up().failed()
+        assert "pulumi cancel" in locked.text, locked.report()
+        fresh.run("cancel", "--yes").ok()
+    fresh.refresh("--clear-pending-creates").ok()
+    fresh.up().ok()
+    declared(fresh, genoa)
+    fresh.destroy().ok()
+    assert not genoa.engine.containers()
+
+
+def test_destroy_that_is_killed_is_finished_by_the_next_up_or_destroy(fresh, begin, genoa):
+    fresh.up().ok()
+    for finish in (fresh.up, fresh.destroy):
+        running = begin("destroy")
+        until(lambda running=running: "docker:index:Container chat deleting" in running.so_far(), "the deletion")
+        with frozen(genoa):
+            stop(running, "killed")
+        fresh.run("cancel", "--yes").ok()
+        fresh.refresh("--clear-pending-creates").ok()
+        finish().ok()
+        if finish == fresh.up:
+            declared(fresh, genoa)
+    assert not genoa.engine.containers() and not fresh.resources()
+
+
+def test_a_network_that_is_cut_while_it_waits(fresh, begin, genoa):
+    running = begin("up")
+    until(lambda: NAME in genoa.engine.containers(everything=False), "a running container")
+    genoa.cut_network()
+    seen = running.wait(200).failed()
+    assert "[host-unreachable] box" in seen.text or "[timeout] box" in seen.text
+    assert "Traceback" not in seen.text
+    genoa.restore_network()
+    fresh.up().ok()
+    declared(fresh, genoa)
+
+
+def test_docker_that_is_restarted_keeps_what_is_declared(fresh, genoa):
+    fresh.up().ok()
+    genoa.stop_docker()
+    seen = fresh.refresh().text
+    assert "Traceback" not in seen
+    genoa.start_docker()
+    fresh.refresh("--clear-pending-creates").ok()
+    fresh.up().ok()
+    declared(fresh, genoa)
+
+
+def test_a_full_disk_is_told_and_up_goes_on_when_there_is_room(project, hub, make_host):
+    models.add(hub)
+    host = make_host()
+    host.stop_docker()
+    host.run_local("mount", "-t", "tmpfs", "-o", "size=60m", "tmpfs", str(host.engine.folder))
+    host.start_docker()
+    ZENTORCH.load(host.engine)
+    filler = f"{host.engine.folder}/filler"
+    host.run_local("sh", "-c", f"cat /dev/zero >{filler} 2>/dev/null; true")
+    project.configure({"box": host.connection()}, {"chat": CHAT})
+    seen = project.up().failed()
+    assert "no space left on device" in seen.text and "Traceback" not in seen.text
+    host.run_local("rm", filler)
+    project.refresh("--clear-pending-creates").ok()
+    project.up().ok()
+    declared(project, host)
+
+
+def test_a_container_of_somebody_else_is_refused_and_stays(fresh, genoa):
+    genoa.engine.docker("create", "--name", NAME, ZENTORCH.name, "vllm", "serve", "m")
+    assert "[name-taken]" in fresh.up().failed().text
+    genoa.engine.docker("rm", NAME)
+    labels = ["--label", "amd-vllm.stack=e2e", "--label", "amd-vllm.endpoint=chat"]
+    genoa.engine.docker("create", "--name", NAME, *labels, "--label", "amd-vllm.owner=another", ZENTORCH.name, "vllm", "serve", "m")
+    assert "made by another stack of the name e2e" in fresh.up().failed().text
+    assert genoa.engine.containers() == [NAME]
+    genoa.engine.docker("rm", NAME)
+    genoa.engine.docker("create", "--name", NAME, *labels, ZENTORCH.name, "vllm", "serve", "m")
+    fresh.up().ok()
+    declared(fresh, genoa)
+
+
+def stop(running, how: str) -> None:
+    """Ctrl-C to all of it, or kill -9 to the CLI alone (what it started ends with it)."""
+    if how == "killed":
+        os.kill(running.process.pid, signal.SIGKILL)
+        running.process.wait(30)
+        time.sleep(2)
+    else:
+        running.interrupt()
+        time.sleep(2)
+        if running.process.poll() is None:
+            running.interrupt()
+        assert running.wait(120).status != 0
+
+
+class frozen:
+    """The host's Docker does not move: what it was asked for it does afterwards."""
+
+    def __init__(self, host) -> None:
+        self._process = _dockerd(host)
+
+    def __enter__(self) -> None:
+        os.kill(self._process, signal.SIGSTOP)
+
+    def __exit__(self, *_: object) -> None:
+        os.kill(self._process, signal.SIGCONT)
+
+
+def _dockerd(host) -> int:
+    """The process id, on this side, of the dockerd of a host."""
+    spaces = os.readlink(f"/proc/{host.namespace.process_id}/ns/pid")
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{process}/comm") as stream:
+                if stream.read().strip() == "dockerd" and os.readlink(f"/proc/{process}/ns/pid") == spaces:
+                    return int(process)
+        except OSError:
+            continue
+    raise BedError(f"no dockerd on {host.name}")
