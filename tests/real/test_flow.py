@@ -79,10 +79,9 @@ def test_a_changed_length_replaces_the_container(deployed, openai):
     flow.ask_as_told(outputs, openai, deployed.on)
 
 
+@pytest.mark.parametrize("deployed", ["ssh"], indirect=True)
 @pytest.mark.parametrize("hurt", [flow.stop_engine, flow.kill_engine], ids=["SIGSTOP", "SIGKILL"])
 def test_a_hurt_engine_is_seen_and_repaired(deployed, openai, hurt):
-    if deployed.where == "local":
-        pytest.skip("the same over SSH")
     before = flow.container(deployed.host)
     hurt(deployed.host)
     time.sleep(5)
