@@ -58,6 +58,17 @@ def test_tests_that_the_epyc_table_names_exist():
         assert f"def {test}(" in short[name].read_text(encoding="utf-8"), f"{name}::{test}"
 
 
+def test_tests_that_the_instinct_table_names_exist():
+    page = (ROOT / "docs/instinct.md").read_text(encoding="utf-8")
+    short = {"gates": "instinct_gates", "sets": "gpu_sets", "fit": "gpu_fit", "launch": "gpu_launch", "match": "recipe_match", "compose": "composition",
+             "sync": "recipe_sync", "all": "all_recipes", "golden": "golden_plans"}
+    files = {name: ROOT / f"tests/planning/families/instinct/test_{file}.py" for name, file in short.items()} | {"e2e": ROOT / "tests/e2e/test_instinct.py"}
+    for name, test in re.findall(r"\b(\w+)::(test_\w+)", page):
+        assert f"def {test}(" in files[name].read_text(encoding="utf-8"), f"{name}::{test}"
+    for path in re.findall(r"`(tests/[\w/.-]+)`", page):
+        assert (ROOT / path).exists(), path
+
+
 def test_a_plan_is_what_its_schema_says():
     from pydantic import TypeAdapter
 

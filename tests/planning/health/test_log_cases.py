@@ -92,6 +92,11 @@ INFO 11-30 10:01:11 [core.py:344] init engine (profile, create kv cache, warmup 
     assert report.platform == "rocm" and report.phase == "warm-up" and report.cause is None
 
 
+def test_kernels_that_aiter_builds_are_compilation() -> None:
+    report = read_log(BANNER + "(Worker_TP0 pid=5) [aiter] start build [module_rmsnorm] under /usr/local/lib/python3.12/dist-packages/aiter/jit/build\n")
+    assert report.phase == "compile" and report.cause is None
+
+
 def test_zentorch_by_its_proving_line() -> None:
     proof = "INFO 11-30 10:00:00 [__init__.py:193] AMD Zen CPU detected with zentorch installed, using ZenCpuPlatform.\n"
     assert read_log(proof + BANNER).zentorch_active is True and read_log(proof).platform == "zen"
