@@ -68,13 +68,28 @@ def cpuset_works(case: Case, runtime: str | None) -> tuple[bool, Notes]:
     """Whether cgroups take a cpuset. Rootless without the controller: the set is dropped, threads stay bound by the engine."""
     if runtime not in ("docker", "podman"):
         return True, Notes()
-    facts = _runtime(case, "docker" if runtime == "docker" or case.facts.docker.is_podman else "podman")
+    facts = _behind_it(case, runtime)
     delegated = facts.controllers is None or "cpuset" in facts.controllers
     if facts.cgroup_driver == "none" or (facts.rootless and (not delegated or facts.cgroup_version == 1)):
         return False, Notes.of(Warn("cpuset-dropped", f"{runtime} on {case.facts.name} runs rootless without the cpuset controller: the container is not "
                                     "confined to its cores and memory nodes; the engine still binds its threads. To change that, delegate cpuset to "
                                     "user sessions (systemd: Delegate=cpu cpuset io memory pids for user@.service)"))
     return True, Notes()
+
+
+def memory_limit_works(case: Case, runtime: str | None) -> tuple[bool, Notes]:
+    """Whether cgroups take a memory limit. Rootless without the controller a start with one fails, or it is ignored: it is left out."""
+    if runtime not in ("docker", "podman"):
+        return True, Notes()
+    facts = _behind_it(case, runtime)
+    if facts.rootless and (facts.cgroup_version == 1 or (facts.controllers is not None and "memory" not in facts.controllers)):
+        return False, Notes.of(Warn("memory-unlimited", f"{runtime} on {case.facts.name} runs rootless without the memory controller: the container has no "
+                                    "memory limit; what it takes beyond its plan is missing elsewhere"))
+    return True, Notes()
+
+
+def _behind_it(case: Case, runtime: str) -> Runtime:
+    return _runtime(case, "docker" if runtime == "docker" or case.facts.docker.is_podman else "podman")
 
 
 def cache_mounts(case: Case) -> tuple[tuple[Mount, ...], Notes]:

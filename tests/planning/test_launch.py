@@ -49,6 +49,15 @@ def test_cpuset_without_delegation_is_dropped_with_a_warning(runtime, dropped):
     assert plan.placement.cpuset_cpus == "0-95" and plan.launch.environment["VLLM_CPU_OMP_THREADS_BIND"] == "0-95"
 
 
+@pytest.mark.parametrize("runtime, limited", [
+    (Runtime(True), True), (Runtime(True, rootless=True, cgroup_version=2, controllers=("memory", "pids")), True), (Runtime(True, rootless=True), True),
+    (Runtime(True, rootless=True, cgroup_version=2, controllers=("pids",)), False), (Runtime(True, rootless=True, cgroup_version=1), False)])
+def test_a_memory_limit_that_cannot_be_is_left_out_with_a_warning(runtime, limited):
+    plan = plan_one("genoa-dual", facts=on(podman=runtime), kvCacheGib=1)
+    assert plan.verdict == "fits" and ("memory-unlimited" in warned(plan)) == (not limited)
+    assert (plan.launch.memory_bytes is not None) == limited
+
+
 @pytest.mark.parametrize("storage, keys, mount, warning", [
     (Storage(home="/home/ops", hf_cache="/scratch/hf"), {}, ("/scratch/hf", "/root/.cache/huggingface", None), None),
     (Storage(home="/home/ops", hf_cache="/scratch/hf", models_at="root"), {}, ("/scratch/hf", "/root/.cache/huggingface/hub", None), None),

@@ -13,7 +13,7 @@ from planning.errors import Notes, Refusal, Warn
 from planning.families.base import Case, Choice
 from planning.families.epyc.claims import held_bytes
 from planning.families.epyc.host import host_entrypoint, host_environment
-from planning.launch import cache_mounts, cpuset_works, labels, runtime_of, token_environment
+from planning.launch import cache_mounts, cpuset_works, labels, memory_limit_works, runtime_of, token_environment
 from planning.plan import Engine, LaunchSpec, Placement
 from planning.resolve.manifest import ModelSupport
 from planning.units import GIB
@@ -26,10 +26,11 @@ def launch(case: Case, engine: Engine, support: ModelSupport, choice: Choice, po
     runtime, runtimes = runtime_of(case)
     mounts, mounted = cache_mounts(case)
     pinned, pinning = cpuset_works(case, runtime)
+    limited, limiting = memory_limit_works(case, runtime)
     place = choice.placement if pinned and runtime != "host" else Placement()
     flags = _bench(case, choice, support) if case.request.mode == "bench" else _serve(case, choice, support, port, address)
     ours, environment = dict.fromkeys(options(flags), "plan"), _environment(case, choice)
-    notes = (runtimes + mounted + pinning + check_extra(case.name, case.request.extra_args, ours, load_toml("epyc.toml")["arguments"]["without"])
+    notes = (runtimes + mounted + pinning + limiting + check_extra(case.name, case.request.extra_args, ours, load_toml("epyc.toml")["arguments"]["without"])
              + check_env(case.name, case.request.env, load_toml("epyc.toml")["environment"]["refused"], environment) + _values(case, engine))
     entrypoint, command = _words(case, engine, choice, runtime, flags)
     container = runtime in ("docker", "podman", None)
@@ -39,7 +40,7 @@ def launch(case: Case, engine: Engine, support: ModelSupport, choice: Choice, po
         mounts=mounts if container else (), container_name=case.container_name, port=port, bind_address=address,
         labels=labels(case, "epyc", choice, port, held_bytes(choice.memory)),
         cap_add=("SYS_NICE",) if container else (), security_opt=_security(runtime) if container else (), ipc="host" if container else None,
-        network="host" if container else None, memory_bytes=_limit(case, choice) if container else None,
+        network="host" if container else None, memory_bytes=_limit(case, choice) if container and limited else None,
         restart="no" if case.request.mode == "bench" else "unless-stopped", stop_seconds=case.request.drain_seconds,
         log_options=LOG_OPTIONS if container else {}, cpuset_cpus=place.cpuset_cpus, cpuset_mems=place.cpuset_mems,
         flags_from=_origins(case, ours, environment))
