@@ -112,6 +112,8 @@ def _state(listings: list[tuple[str, str, Listing]], access: Access, devices: in
     cards = _cards(listings)
     if {"denied", "invalid"} & set(access.complaints) or "kfd" in access.denied_nodes or (cards and access.denied_nodes):
         return "no-access"
+    if access.looked and access.kfd_gid is None and (cards or devices or count):
+        return "no-driver"                      # a tool may still list what the kernel driver does not serve
     if devices or count:
         return "ok"
     if scanned and not cards:
@@ -126,7 +128,8 @@ def _warn(access: Access, state: str, user: str | None, ledger: Ledger, cards: i
         ledger.warn("gpu-driver-missing", f"{access.complaints['no-module']}: the amdgpu driver is not loaded ({access.detail['no-module']}). "
                     "Load it: sudo modprobe amdgpu")
     elif state == "no-driver":
-        ledger.warn("gpu-driver-missing", f"{cards} AMD GPU(s) on the PCI bus and no amdgpu driver bound. Load it: sudo modprobe amdgpu")
+        ledger.warn("gpu-driver-missing", f"{cards} AMD GPU(s) on the PCI bus and no {'/dev/kfd' if access.looked else 'amdgpu driver bound'}. "
+                    "Load the driver: sudo modprobe amdgpu")
     if "invalid" in access.complaints:
         ledger.warn("gpu-kfd-invalid", f"{access.complaints['invalid']}: /dev/kfd refuses to open with 'Invalid argument': the driver of the "
                     "host and this session's view of it differ (a container without the device, or a driver that does not know the GPU)")

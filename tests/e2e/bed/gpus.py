@@ -36,7 +36,7 @@ fi
 exec cat /opt/rocm/share/rocminfo.txt
 """
 ROCM_SMI = """#!/bin/sh
-# Stands in for rocm-smi on a host of the test bed.
+# Stands in for rocm-smi on a host of the test bed; as the real one it answers without /dev/kfd.
 exec cat /opt/rocm/share/rocm-smi.json
 """
 AGENT = """*******

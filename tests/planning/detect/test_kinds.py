@@ -84,6 +84,8 @@ def test_three_reasons_for_no_gpu() -> None:
     driver = read(pci__display_txt=card)
     assert driver["gpus"]["state"] == "no-driver" and "gpu-driver-missing" in codes(driver)
     bound = card.replace("driver= ", "driver=amdgpu ").replace("render= ", "render=renderD128 ")
+    listed = read(pci__display_txt=bound, dev__access_txt="scanned:1\n", amd__smi__list_json='[{"gpu": 0, "bdf": "0000:0c:00.0"}]')
+    assert listed["gpus"]["state"] == "no-driver", "a tool lists it, and there is no /dev/kfd to run on"
     access = read(pci__display_txt=bound, dev__access_txt="kfd uid=0 gid=993 usable=0\nrenderD128 uid=0 gid=993 usable=0\nscanned:1\n")
     assert access["gpus"]["state"] == "no-access" and access["gpus"]["count"] == 1
     assert "993" in next(note["message"] for note in access["warnings"] if note["code"] == "gpu-access-denied")
