@@ -1,0 +1,120 @@
+"""Changes are safe: the new is made ready before the old one is stopped, the outage is told, and going back works. And what drifts is seen."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+
+import pytest
+
+from tests.e2e import models
+from tests.e2e.test_faults import CHAT, NAME, declared
+
+
+@pytest.fixture
+def served(project, hub, genoa):
+    """A project whose endpoint `chat` is up on the genoa host, over SSH."""
+    models.add(hub)
+    project.configure({"box": genoa.connection()}, {"chat": CHAT})
+    project.up().ok()
+    return project
+
+
+def container(host) -> dict:
+    return json.loads(host.engine.docker("inspect", NAME).stdout)[0]
+
+
+def test_an_outage_is_told_with_the_time_of_the_last_start(served, genoa):
+    served.configure({"box": genoa.connection()}, {"chat": {**CHAT, "maxNumSeqs": 8}})
+    seen = served.preview().ok()
+    assert "chat: an outage" in seen.text and "the last start took" in seen.text, seen.report()
+    before = container(genoa)["Id"]
+    served.up().ok()
+    assert container(genoa)["Id"] != before
+    assert "an outage" not in served.preview("--expect-no-changes").ok().text
+
+
+def test_an_image_that_cannot_be_pulled_leaves_the_old_one_serving(served, genoa):
+    before = container(genoa)
+    served.configure({"box": genoa.connection()}, {"chat": {**CHAT, "image": "nowhere.invalid/no/image:v0.25.1", "acceptUnverified": True}})
+    seen = served.up().failed()
+    assert "nowhere.invalid" in seen.text
+    after = container(genoa)
+    assert after["Id"] == before["Id"] and after["State"]["StartedAt"] == before["State"]["StartedAt"], "never touched"
+
+
+def test_when_the_new_one_fails_the_way_back_is_told_and_works(served, genoa):
+    served.configure({"box": genoa.connection()}, {"chat": {**CHAT, "env": {"STAND_IN_FAIL": "exit-137"}}})
+    seen = served.up().failed()
+    assert "put the old configuration back" in seen.text
+    served.configure({"box": genoa.connection()}, {"chat": CHAT})
+    served.up().ok()
+    declared(served, genoa)
+
+
+def test_what_is_replaced_is_asked_to_end_first(served, genoa):
+    with subprocess.Popen(["docker", "--host", genoa.engine.url, "logs", "--follow", NAME], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True) as following:
+        served.configure({"box": genoa.connection()}, {"chat": {**CHAT, "maxNumSeqs": 8, "drainSeconds": 20}})
+        served.up().ok()
+        text = following.stdout.read()
+    assert "Application shutdown complete." in text, "no immediate kill"
+
+
+def test_a_port_that_another_process_took_while_the_endpoint_was_stopped(served, genoa):
+    genoa.engine.docker("stop", NAME)
+    words = genoa.namespace.inside("python3", "-m", "http.server", "8000", "--bind", genoa.address)
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as thief:
+        try:
+            _listening(genoa.address, 8000)
+            assert "[stopped]" in served.refresh().ok().text
+            seen = served.up().ok()
+            assert "[moved]" in seen.text
+            assert served.outputs()["endpoints"]["chat"]["port"] == 8001
+            declared(served, genoa)
+        finally:
+            thief.kill()
+
+
+def test_memory_that_changed_is_shown_and_judged(served, genoa):
+    meminfo = genoa.folder / "profile/proc/meminfo"
+    text = meminfo.read_text()
+    node = genoa.folder / "profile/node/node0/meminfo"
+    told = node.read_text()
+    try:
+        for path, content in ((meminfo, text), (node, told)):
+            path.write_text(_shrunk(content))
+        seen = served.refresh().ok()
+        assert "total_bytes" in seen.text
+        refused = served.up().failed()
+        assert "[memory]" in refused.text and "Traceback" not in refused.text
+        assert container(genoa)["State"]["Running"], "nothing was touched"
+    finally:
+        meminfo.write_text(text)
+        node.write_text(told)
+    served.refresh().ok()
+    before = container(genoa)["Id"]
+    served.up().ok()
+    assert container(genoa)["Id"] == before
+
+
+def _shrunk(text: str) -> str:
+    """A thousandth of every figure in kB."""
+    lines = []
+    for line in text.splitlines():
+        words = line.split()
+        if words and words[-1] == "kB":
+            line = line.replace(words[-2], str(int(words[-2]) // 1000))
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def _listening(address: str, port: int) -> None:
+    for _ in range(100):
+        with socket.socket() as probe:
+            probe.settimeout(1)
+            if probe.connect_ex((address, port)) == 0:
+                return
+        subprocess.run(["sleep", "0.1"], check=True)
+    raise AssertionError(f"nobody listens at {port}")
