@@ -36,6 +36,7 @@ class View:
     raw: Mapping[str, Any] = field(repr=False)
     model_type: str
     root: Mapping[str, Any] = field(repr=False)
+    _found: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)   # each layer asks for the same keys
 
     def __contains__(self, key: str) -> bool:
         return self._find(key) is not _MISSING
@@ -71,6 +72,11 @@ class View:
         return tuple(name for name in self.listed("architectures") if isinstance(name, str))
 
     def _find(self, key: str) -> Any:
+        if key not in self._found:
+            self._found[key] = self._look_up(key)
+        return self._found[key]
+
+    def _look_up(self, key: str) -> Any:
         entry = class_entry(self.model_type)
         names = (key, entry.get("am", {}).get(key, key), *synonyms(key))
         for name in names:

@@ -78,7 +78,10 @@ def decoder_layers(view: View) -> tuple[Layer, ...]:
 
     kinds, count = effective_kinds(view), layer_count(view)
     variant = VARIANTS.get(view.model_type)
-    return tuple(variant(view, i, kind) if variant else plain_layer(view, i, kind, count) for i, kind in enumerate(kinds))
+    if variant:
+        return tuple(variant(view, i, kind) for i, kind in enumerate(kinds))
+    mixers = {kind: plain_mixers(view, kind) for kind in set(kinds)}
+    return tuple(Layer(mixers[kind], layer_mlps(view, i, count)) for i, kind in enumerate(kinds))
 
 
 def effective_kinds(view: View) -> tuple[str, ...]:
@@ -98,12 +101,10 @@ def uses_window(view: View) -> bool:
     return bool(view.get("use_sliding_window")) if "use_sliding_window" in view else True
 
 
-def plain_layer(view: View, index: int, kind: str, count: int) -> Layer:
-    """One layer of a family that does nothing special: the mixer of its kind, then its MLP."""
+def plain_mixers(view: View, kind: str) -> tuple[Any, ...]:
+    """What a layer of a family that does nothing special mixes tokens with; its MLP follows."""
     if kind in ("full", "sliding", "chunked"):
-        mixers: tuple[Any, ...] = (latent_attention(view) if is_latent(view) else plain_attention(view, kind),)
-    elif kind == "hybrid":
-        mixers = (plain_attention(view, "full"), recurrent_layer(view, "mamba"))
-    else:
-        mixers = (recurrent_layer(view, kind),)
-    return Layer(mixers, layer_mlps(view, index, count))
+        return (latent_attention(view) if is_latent(view) else plain_attention(view, kind),)
+    if kind == "hybrid":
+        return (plain_attention(view, "full"), recurrent_layer(view, "mamba"))
+    return (recurrent_layer(view, kind),)

@@ -1,6 +1,6 @@
 """Layers of families that vary from layer to layer in their own way: one small function each, read in vLLM's model file of that name.
 
-`VARIANTS`: model type -> (language section, layer index, kind) -> Layer. Everything else goes through `decoder.plain_layer`.
+`VARIANTS`: model type -> (language section, layer index, kind) -> Layer. Everything else goes through `decoder.plain_mixers`.
 """
 from __future__ import annotations
 
