@@ -4,6 +4,7 @@ Plans come here as the engine hands them over: numbers are floats, what was None
 """
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +13,7 @@ import pulumi
 import pulumi_docker as docker
 
 from components.runtimes import Job, start
-from planning.catalog import DATA
+from planning.catalog import load_json
 from providers.endpoint_start import EndpointStart
 
 MIB = 1 << 20
@@ -60,11 +61,12 @@ def _device(path: str) -> docker.ContainerDeviceArgs:
 
 
 def _security(launch: Mapping[str, Any]) -> list[str]:
-    """A seccomp profile is named by its data file in the plan; the API takes the JSON itself. With `ipc: host` Docker adds
+    """A seccomp profile is named by its data file in the plan; the API takes the JSON itself, here without
+    blanks, as it stands in the state twice. With `ipc: host` Docker adds
     `label=disable` by itself: said here too, or every refresh would show a change."""
     def option(text: str) -> str:
         kind, _, file = text.partition("=")
-        return f"{kind}={(DATA / file).read_text(encoding='utf-8')}" if file.endswith(".json") else text
+        return f"{kind}={json.dumps(load_json(file), separators=(',', ':'))}" if file.endswith(".json") else text
 
     return [*(["label=disable"] if launch["ipc"] == "host" else []), *map(option, launch["security_opt"])]
 
