@@ -1,9 +1,10 @@
 """A plan as a table that people read: the rows to confirm, the budget, and everything that was said."""
 from __future__ import annotations
 
-from planning.fit.table import bar
 from planning.plan import EndpointPlan, MemoryReport
 from planning.units import gib
+
+BAR_WIDTH = 40
 
 
 def decided(plan: EndpointPlan) -> str:
@@ -35,3 +36,12 @@ def _budget(memory: MemoryReport) -> list[str]:
     holds = [] if memory.kv_cache_tokens is None else [
         f"    {'KV cache':<24}{memory.kv_cache_tokens:>14,} tokens, {memory.max_concurrency or 0:.1f} requests of {memory.max_model_len:,} at once"]
     return ["  memory", *lines, total, *holds]
+
+
+def bar(used_bytes: int, available_bytes: int, width: int = BAR_WIDTH) -> str:
+    """`[######----]  63 %` of what is available; `!` marks what is beyond it."""
+    share = used_bytes / available_bytes if available_bytes > 0 else float("inf")
+    if share > 1:
+        return f"[{'#' * (width - 1)}!] {share * 100:,.0f} %" if share != float("inf") else f"[{'!' * width}] nothing available"
+    filled = round(share * width)
+    return f"[{'#' * filled}{'-' * (width - filled)}] {share * 100:.0f} %"

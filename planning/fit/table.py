@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from planning.fit.capacity import Capacity
+from planning.plan_text import bar
 from planning.units import GIB
-
-BAR_WIDTH = 40
 
 
 class Named(Protocol):
@@ -23,15 +22,6 @@ class Named(Protocol):
 def gib_column(size_bytes: int) -> str:
     """GiB with two decimals, right aligned."""
     return f"{size_bytes / GIB:>10,.2f} GiB"
-
-
-def bar(used_bytes: int, available_bytes: int, width: int = BAR_WIDTH) -> str:
-    """`[######----]  63 %` of what is available; `!` marks what is beyond it."""
-    share = used_bytes / available_bytes if available_bytes > 0 else float("inf")
-    if share > 1:
-        return f"[{'#' * (width - 1)}!] {share * 100:,.0f} %" if share != float("inf") else f"[{'!' * width}] nothing available"
-    filled = round(share * width)
-    return f"[{'#' * filled}{'-' * (width - filled)}] {share * 100:.0f} %"
 
 
 def buys(found: Capacity) -> str:
