@@ -6,7 +6,7 @@ from importlib import import_module
 
 from bench import machine, results
 
-NAMES = ("planning", "link", "scale", "engine")
+NAMES = ("planning", "waterfall", "link", "engine", "scale")
 
 
 def main() -> None:

@@ -87,15 +87,16 @@ class _Sampler:
     def _watch(self) -> None:
         while not self._over.wait(SAMPLE_SECONDS):
             parts: dict[str, int] = {}
-            for process in _tree(self._root):
+            for process in tree(self._root):
                 name, size = _memory(process)
                 parts[name] = parts.get(name, 0) + size
             if sum(parts.values()) > self._peak:
                 self._peak, self._parts = sum(parts.values()), parts
 
 
-def _tree(root: int) -> list[int]:
-    return [root, *(each for child in children(root) for each in _tree(child))]
+def tree(root: int) -> list[int]:
+    """A process and all that it started, by id."""
+    return [root, *(each for child in children(root) for each in tree(child))]
 
 
 def _memory(process: int) -> tuple[str, int]:
