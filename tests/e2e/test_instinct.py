@@ -183,9 +183,30 @@ def test_a_user_who_may_not_use_the_gpus(project, hub9, rack):
             "sudo usermod -aG video,render ops", user="ops")
 
 
+def test_gpus_that_others_use_are_left_alone_and_a_local_host_is_the_same(make_project, hub9, rack):
+    others = [rack.folder / "profile" / "pci" / f"0000:{bus}:00.0" / "mem_info_vram_used" for bus in ("0c", "4c")]
+    before = [file.read_text() for file in others]
+    project = make_project(on=rack)
+    project.configure({"rack": {"address": "local"}}, {"chat": {**CHAT, "tensorParallelSize": 2}})
+    try:
+        for file in others:
+            file.write_text(f"{150 << 30}\n")
+        seen = project.preview().ok()
+    finally:
+        for file, text in zip(others, before, strict=True):
+            file.write_text(text)
+    assert "3, 4 of rack" in seen.text, "neighbours that are free: GPU 0 and GPU 2 are in use"
+
+
 def test_gpus_that_are_not_there(project, hub9, rack, genoa):
     refused(project, genoa, "[no-gpu] rack has no AMD GPU", "kind: epyc")
     refused(project, rack, "different indexes of Instinct GPUs: [0, 1, 2, 3, 4, 5, 6, 7]", endpoint={"gpus": [8]})
+
+
+def test_cards_without_a_driver(project, hub9, make_host):
+    host = make_host("mi300x", memory_bytes=1536 << 30)
+    host.run_local("sh", "-c", "rm -r /dev/kfd /dev/dri /sys/bus/pci/devices/*/driver", cwd="/")
+    refused(project, host, "[no-gpu] rack has GPUs but no driver for them", "lsmod | grep amdgpu")
 
 
 def test_a_gfx_without_data_needs_a_consent(project, hub9, make_host):
