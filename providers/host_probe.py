@@ -65,7 +65,8 @@ def _load_planner() -> None:
     from planning.pipeline import plan_host  # noqa: F401
 
     for kind in {keys.get("kind") for keys in run.endpoints().values()} & set(REGISTRY):
-        family_of(kind)
+        for step in vars(family_of(kind)).values():
+            getattr(step, "load", lambda: None)()
 
 
 def kept(facts: HostFacts) -> dict[str, Any]:

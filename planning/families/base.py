@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 from planning.detect.facts import HostFacts, HostSurvey
@@ -84,3 +85,11 @@ class Family:
     suggestions: Callable[[Case, Notes], Iterable[tuple[Mapping[str, Any], str]]]         # candidates; the pipeline tries them
     claims: Callable[[Choice], Claims]                                                     # what a fitting endpoint holds
     judge_stack: Callable[[Mapping[str, Any], Mapping[str, Any] | None], Notes]           # plan's document, stack read (None: unknown)
+
+
+def later(module: str, name: str) -> Callable[..., Any]:
+    """A function of a module that is loaded when it is first called, or by its `load`: who only asks which model it is loads no planner."""
+    def call(*given: Any) -> Any:
+        return getattr(import_module(module), name)(*given)
+    call.load = lambda: import_module(module)
+    return call
