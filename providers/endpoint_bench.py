@@ -52,7 +52,7 @@ def _figures(subject: Subject, seen: Mapping[str, Any] | None, text: str) -> Map
     silent = Refusal("bench-failed", f"{subject.endpoint}: `vllm bench throughput` ended without figures", "no line `Throughput: …`", "its figures",
                      "look at the log")
     problem = silent if not seen or state.get("ExitCode") == 0 else health.judge_failure(state, log)
-    raise NotReady(problem, log.phase, log.tail[-TAIL:])
+    raise NotReady(problem, log.failed_phase, log.tail[-TAIL:])
 
 
 def wait(target: Target, subject: Subject, say: Callable[[str], None]) -> None:

@@ -50,7 +50,7 @@ def _prove(props: dict[str, Any]) -> dict[str, Any]:
     subject, target = proof.Subject.from_properties(props["subject"]), Target.of(props["connection"]["name"], props["connection"])
     problem, log = proof.prove(Connection(target), subject, run.api_key(props["name"]))
     if problem is not None:
-        raise proof.NotReady(problem, log.phase, log.tail[-proof.TAIL:])
+        raise proof.NotReady(problem, log.failed_phase, log.tail[-proof.TAIL:])
     planned, used = props.get("planned") or {}, _memory(Connection(target), subject)
     comparison, warnings = health.compare(planned.get("kv_cache_tokens"), log.measured, planned.get("max_concurrency"), used, subject.planned_bytes)
     record.write(props["stack"], "proven", props["name"], props["container_id"])

@@ -23,7 +23,8 @@ _QUOTES = 3
 @dataclass(frozen=True)
 class LogReport:
     """`cause`: why the start failed, None for a start that did not fail. `died`: the engine ended after it had served
-    (also when it was stopped together with its container: ask `judge_failure`)."""
+    (also when it was stopped together with its container: ask `judge_failure`). `phase`: of the last start; `failed_phase`: how far
+    the start came that tells the cause, which the runtime may have followed with another already."""
 
     phase: str | None
     cause: Refusal | None
@@ -33,6 +34,7 @@ class LogReport:
     measured: Measured
     warnings: tuple[Warn, ...]
     tail: tuple[str, ...]
+    failed_phase: str | None = None
 
 
 def read_log(text: str) -> LogReport:
@@ -42,18 +44,21 @@ def read_log(text: str) -> LogReport:
     last = starts[-1]
     phases = _phases(last)
     ready = next((i for i, phase in enumerate(phases) if phase == "serving"), len(last))
+    phase = failed = phases[-1] if phases else None
     cause, died = root_cause(last[:ready], phases[:ready]), death(last[ready:])
     if ready == len(last) and cause is None and len(starts) > 1:
-        cause, died = _earlier(starts[-2])
+        cause, died, reached = _earlier(starts[-2])
+        failed = reached if cause or died else failed
     zentorch = _zentorch(lines, complete=any(_BANNER.search(line.body) for line in lines))
-    return LogReport(phases[-1] if phases else None, cause, died, zentorch, _platform(lines, zentorch),
-                     measured(last[:ready + 1], serving=ready < len(last)), _warnings(last, serving=ready < len(last)), tail(lines))
+    return LogReport(phase, cause, died, zentorch, _platform(lines, zentorch),
+                     measured(last[:ready + 1], serving=ready < len(last)), _warnings(last, serving=ready < len(last)), tail(lines), failed)
 
 
-def _earlier(lines: Sequence[Line]) -> tuple[Refusal | None, Refusal | None]:
+def _earlier(lines: Sequence[Line]) -> tuple[Refusal | None, Refusal | None, str | None]:
+    """Cause, death and the phase that it came to."""
     phases = _phases(lines)
     ready = next((i for i, phase in enumerate(phases) if phase == "serving"), len(lines))
-    return root_cause(lines[:ready], phases[:ready]), death(lines[ready:])
+    return root_cause(lines[:ready], phases[:ready]), death(lines[ready:]), phases[-1] if phases else None
 
 
 def _starts(lines: list[Line]) -> list[list[Line]]:

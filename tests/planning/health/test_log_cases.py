@@ -70,6 +70,7 @@ def test_of_several_starts_the_last_counts() -> None:
     assert again.cause is not None and again.cause.code == "port-taken"
     loading = read_log(failed + BANNER + "INFO 11-30 10:00:01 [m.py:1] Starting to load model x\n")
     assert loading.phase == "load" and loading.cause is not None and loading.cause.code == "port-taken"
+    assert loading.failed_phase == "start", "the phase belongs to the start that failed"
 
 
 def test_gpu_wordings_and_several_ranks() -> None:
