@@ -130,6 +130,29 @@ def test_a_container_of_somebody_else_is_refused_and_stays(fresh, genoa):
     declared(fresh, genoa)
 
 
+def test_a_container_that_was_made_and_is_not_in_the_state_is_replaced(fresh, genoa):
+    fresh.configure({"box": genoa.connection()}, {"chat": {**CHAT, "image": "nowhere.invalid/no/image:v0.25.1", "acceptUnverified": True}})
+    fresh.up().failed()
+    launch = fresh.resource("HostPlan::box")["outputs"]["plans"]["chat"]["launch"]
+    labels = [word for key, value in launch["labels"].items() for word in ("--label", f"{key}={value}")]
+    genoa.engine.docker("create", "--name", NAME, *labels, ZENTORCH.name, "vllm", "serve", "m")
+    fresh.configure({"box": genoa.connection()}, {"chat": CHAT})
+    assert "the next `up` replaces its container" in fresh.refresh().ok().text
+    fresh.up().ok()
+    declared(fresh, genoa)
+
+
+def test_a_host_that_is_lost_for_good_is_given_up(fresh, genoa):
+    fresh.up().ok()
+    genoa.cut_network()
+    lost = fresh.destroy(timeout=300).failed()
+    assert genoa.address in lost.text or "box" in lost.text
+    host = fresh.resource("amd-vllm:index:Host")["urn"]
+    fresh.run("state", "delete", host, "--target-dependents", "--yes", "--stack", "e2e").ok()
+    fresh.destroy().ok()
+    assert not fresh.resources()
+
+
 def stop(running, how: str) -> None:
     """Ctrl-C to all of it, or kill -9 to the CLI alone (what it started ends with it)."""
     if how == "killed":
