@@ -144,6 +144,26 @@ def test_a_container_of_somebody_else_is_left_alone():
     assert plan_one("genoa-dual", survey=ours).verdict == "fits"
 
 
+def test_two_states_with_one_stack_name_leave_each_other_alone():
+    seen = host("synthetic-genoa-dual")[1]
+    theirs = OurContainer("vllm-dev-chat", "dev", "chat", True, cpus=(0, 1), port=8000, owner="them")
+    survey = replace(seen, container_names=("vllm-dev-chat",), containers=(theirs,))
+    (plan,) = plan_all("genoa-dual", {"chat": {}}, survey=survey, owner="us").values()
+    assert [refusal.code for refusal in plan.refusals] == ["name-taken"] and "another stack of the name dev" in plan.refusals[0].found
+    (other,) = plan_all("genoa-dual", {"other": {}}, survey=survey, owner="us").values()
+    assert other.launch.port == 8001 and other.placement.cpuset_cpus.split("-")[0] not in ("0", "1"), "what it holds is taken"
+    assert other.launch.labels["amd-vllm.owner"] == "us"
+    (mine,) = plan_all("genoa-dual", {"chat": {}}, survey=survey, owner="them").values()
+    assert mine.verdict == "fits" and mine.launch.port == 8000
+
+
+def test_the_port_of_a_stopped_container_is_given_up_when_another_took_it():
+    before = documents(plan_all("genoa-dual", {"chat": {}}))["chat"]
+    for running, port in ((True, 8000), (None, 8000), (False, 8001)):
+        survey = replace(host("synthetic-genoa-dual")[1], used_ports=(22, 8000), containers=(OurContainer("vllm-dev-chat", "dev", "chat", running, port=8000),))
+        assert plan_one("genoa-dual", before, survey).launch.port == port
+
+
 def test_all_refusals_are_listed_in_one_go():
     plan = plan_one("milan-dual", blockSize=10, cores=500, port=22, env={"OMP_NUM_THREADS": "1"}, kvCacheDtype="bfloat16")
     assert [refusal.code for refusal in plan.refusals][:3] == ["needs-consent", "no-cores", "port-taken"]
