@@ -123,11 +123,15 @@ def _target(connection: Mapping[str, Any]) -> Target:
 
 
 def _docker_host(connection: Mapping[str, Any]) -> str:
-    """What the docker provider connects to. A bad or recorded address gets the local socket, which preview never opens."""
+    """What the docker provider connects to: as the `docker` command does on this machine, where it is the host. A bad or recorded address
+    gets the local socket too, which preview never opens."""
     from providers.transport.address import parse_address
 
     address = parse_address(connection["address"])
-    return address.url if address and address.scheme == "ssh" else "unix:///var/run/docker.sock"
+    if address and address.scheme == "ssh":
+        return address.url
+    own = os.environ.get("DOCKER_HOST", "")
+    return own if own.startswith("unix://") else "unix:///var/run/docker.sock"
 
 
 def _ssh_options(connection: Mapping[str, Any]) -> list[str]:
