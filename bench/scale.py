@@ -77,7 +77,7 @@ def _real(place: Place, count: int, rounds: int) -> list[Row]:
     marks = [host.mark() for host in hosts]
     first = stack.preview().ok()
     connections, requests = _connections(hosts, marks), len(place.hub.requests)
-    up = stack.up().ok()
+    up, state = stack.up().ok(), stack.state_bytes()
     previews = [stack.preview().ok() for _ in range(max(1, rounds // 2))]
     memory = stack.preview(memory=True).ok()
     total = _connections(hosts, marks)
@@ -85,7 +85,7 @@ def _real(place: Place, count: int, rounds: int) -> list[Row]:
     for host in hosts:
         place.remove(host)
     return [_real_row(f"first preview of {count} hosts with sshd", first, f"{connections} SSH connections, {requests} Hub requests"),
-            _real_row(f"up of {count} hosts with sshd, until all answer", up, f"{stack.state_bytes() / 1024:.0f} KiB state after destroy"),
+            _real_row(f"up of {count} hosts with sshd, until all answer", up, f"{state / 1024:.0f} KiB of state"),
             _real_row(f"preview of {count} hosts that are up", _median(previews),
                       memory_text({"memory": memory.peak_bytes, "parts": memory.parts}) + f", {total} SSH connections in {len(previews) + 3} runs")]
 
