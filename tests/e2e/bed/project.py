@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import compileall
 import json
 import shutil
+from functools import cache
 from pathlib import Path
 
 from .host import Host
@@ -15,16 +17,24 @@ PROGRAM = ("Pulumi.yaml", "__main__.py", "components", "planning", "providers", 
 STACK = "e2e"
 
 
+@cache
+def _compile() -> None:
+    """Bytecode for the copies, once: each operation would compile all modules anew."""
+    for name in PROGRAM:
+        compileall.compile_dir(CHECKOUT / name, quiet=2)
+
+
 class Project:
     """One stack in a folder of its own. `on`: run Pulumi on this host, for hosts with `address: local`."""
 
     def __init__(self, folder: Path, hub_url: str | None = None, on: Host | None = None) -> None:
         self.folder, self._on = folder / "program", on
         self.folder.mkdir(parents=True)
+        _compile()
         for name in PROGRAM:
             source = CHECKOUT / name
             if source.is_dir():
-                shutil.copytree(source, self.folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+                shutil.copytree(source, self.folder / name)  # with its bytecode: modification times are kept
             else:
                 shutil.copy2(source, self.folder / name)
         (self.folder / ".venv").symlink_to(CHECKOUT / ".venv")
