@@ -76,6 +76,9 @@ class Runtime(Protocol):
 
 def check(connection: Connection, result: Result, what: str) -> Result:
     """The result, when the command ended well. Raises CommandFailed."""
+    if result.status and "no such container" in result.stderr.lower():
+        raise CommandFailed(Refusal("no-container", f"{connection.target.name}: {what}", result.stderr.strip()[-400:], "the container of this endpoint",
+                                    "somebody or an interrupted run removed it: run `pulumi up --refresh`, which makes it anew"))
     if result.status:
         raise CommandFailed(Refusal("runtime-failed", f"{connection.target.name}: {what}", result.stderr.strip()[-400:] or f"exit status {result.status}",
                                     "a runtime that does what it is asked", "look at the runtime's own log on the host"))
