@@ -64,7 +64,7 @@ def test_what_is_replaced_is_asked_to_end_first(served, genoa):
 
 def test_a_port_that_another_process_took_while_the_endpoint_was_stopped(served, genoa):
     genoa.engine.docker("stop", NAME)
-    words = genoa.namespace.inside("python3", "-m", "http.server", "8000", "--bind", genoa.address)
+    words = genoa.namespace.inside("setpriv", "--pdeathsig", "KILL", "python3", "-m", "http.server", "8000", "--bind", genoa.address)
     with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as thief:
         try:
             _listening(genoa.address, 8000)

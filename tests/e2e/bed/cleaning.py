@@ -29,6 +29,7 @@ def clean_dead() -> list[str]:
 def clean_slot(slot: int) -> list[str]:
     """Remove everything of one slot. Only for who holds its lock."""
     removed = clean_names(re.compile(rf"^{PREFIX}-{slot}-\d+$"))
+    _kill_working_in(folder_of(slot))
     if folder_of(slot).exists():
         shutil.rmtree(folder_of(slot), ignore_errors=True)
         removed.append(f"folder {folder_of(slot)}")
@@ -82,6 +83,16 @@ def _kill_inside(name: str) -> None:
             except ProcessLookupError:
                 pass
         time.sleep(0.1)
+
+
+def _kill_working_in(folder: Path) -> None:
+    """Kill what works in a folder of ours: plugins whose engine a test killed go on without it."""
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if Path(os.readlink(f"/proc/{process}/cwd").removesuffix(" (deleted)")).is_relative_to(folder):
+                os.kill(int(process), signal.SIGKILL)
+        except (FileNotFoundError, ProcessLookupError, PermissionError):
+            continue
 
 
 def _cgroups(mine: re.Pattern[str]) -> list[Path]:
