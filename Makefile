@@ -1,6 +1,7 @@
 # The commands of the README. `make setup` prepares all that they need; a second run starts in seconds.
 PYTHON ?= python3
 STACK ?= dev
+WORKERS ?= 3
 RUN = . .amd-vllm/env.sh && exec
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
@@ -17,7 +18,7 @@ demo: setup  ## a real preview of both components on recorded hosts, and one ref
 
 test: setup check  ## all tests, on the real engine (SKIP_E2E=1 leaves those out)
 	@[ -n "$(SKIP_E2E)" ] || $(PYTHON) tools/setup --e2e
-	@$(RUN) python -m pytest tests
+	@$(RUN) python -m pytest tests --numprocesses $(WORKERS) --dist worksteal
 
 check: setup  ## import rules and lint
 	@$(RUN) lint-imports
