@@ -1,7 +1,7 @@
 # The commands of the README. `make setup` prepares all that they need; a second run starts in seconds.
 PYTHON ?= python3
 STACK ?= dev
-WORKERS ?= 3
+WORKERS ?= 4
 RUN = . .amd-vllm/env.sh && exec
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
