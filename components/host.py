@@ -19,7 +19,7 @@ from planning.request import EndpointRequest, HostConnection
 from providers.host_plan import HostPlan
 from providers.host_probe import HostProbe
 from providers.model_manifest import ModelManifest
-from providers.transport.address import Target
+from providers.transport.address import Target, parse_address
 
 
 class Host(pulumi.ComponentResource):
@@ -118,15 +118,9 @@ def _no_docker_context(name: str) -> None:
 _manifests: dict[str, ModelManifest] = {}
 
 
-def _target(connection: Mapping[str, Any]) -> Target:
-    return Target.of(connection["name"], connection)
-
-
 def _docker_host(connection: Mapping[str, Any]) -> str:
     """What the docker provider connects to: as the `docker` command does on this machine, where it is the host. A bad or recorded address
     gets the local socket too, which preview never opens."""
-    from providers.transport.address import parse_address
-
     address = parse_address(connection["address"])
     if address and address.scheme == "ssh":
         return address.url
@@ -135,7 +129,5 @@ def _docker_host(connection: Mapping[str, Any]) -> str:
 
 
 def _ssh_options(connection: Mapping[str, Any]) -> list[str]:
-    from providers.transport.address import parse_address
-
     address = parse_address(connection["address"])
-    return _target(connection).ssh_options() if address and address.scheme == "ssh" else []
+    return Target.of(connection["name"], connection).ssh_options() if address and address.scheme == "ssh" else []

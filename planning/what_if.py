@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> tuple[int, Any, str]:
     if missing:
         raise PlanningError(f"{', '.join(missing)} is missing (or give --stack FILE)")
     plan = _of_one(args)
-    return int(plan.verdict != "fits"), _document(plan), as_text(plan)
+    return int(plan.verdict != "fits"), document(plan), as_text(plan)
 
 
 def _of_one(args: argparse.Namespace) -> EndpointPlan:
@@ -101,7 +101,7 @@ def _of_stack(args: argparse.Namespace) -> tuple[int, Any, str]:
         plans.update(_on_host(args, host, connection, requests) if requests else {})
     ordered = {name: plans[name] for name in stack.endpoints if name in plans}
     fits = not stack.refusals and all(plan.verdict == "fits" for plan in ordered.values())
-    answer = {"endpoints": {name: _document(plan) for name, plan in ordered.items()}, "refusals": [vars(refusal) for refusal in stack.refusals]}
+    answer = {"endpoints": {name: document(plan) for name, plan in ordered.items()}, "refusals": [vars(refusal) for refusal in stack.refusals]}
     text = "\n\n".join([*(as_text(plan) for plan in ordered.values()), *(refusal.text() for refusal in stack.refusals)])
     return int(not fits), answer, text
 
@@ -135,7 +135,3 @@ def _config(file: Path) -> Mapping[str, Any]:
     if not isinstance(config, Mapping):
         raise PlanningError(f"{file} has no `config:` map")
     return config
-
-
-def _document(plan: EndpointPlan) -> dict[str, Any]:
-    return document(plan)
