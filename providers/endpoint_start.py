@@ -44,15 +44,15 @@ def _start(props: dict[str, Any], olds: Mapping[str, Any]) -> dict[str, Any]:
 
 def _judged(connection: Connection, props: Mapping[str, Any], olds: Mapping[str, Any]) -> dict[str, Any]:
     """What is in the image, read once for each image id, and judged. Raises CommandFailed with nothing running."""
-    plan = props["plan"]
-    software = runtime_of(props["runtime"]).software(connection, plan["launch"], props["container_id"])
+    plan, runtime = props["plan"], runtime_of(props["runtime"])
+    software = runtime.software(connection, plan["launch"], props["container_id"])
     same = software.image_id is not None and olds.get("image_id") == software.image_id and olds.get("connection") == props["connection"]
     found = olds.get("stack") if same and olds.get("stack") else stack.read(connection, props["runtime"], plan["launch"], software, props["stack_name"])
     notes = stack.judge(plan, found)
     if notes.refusals:
         first = notes.refusals[0]
         raise CommandFailed(replace(first, do=f"{first.do}. {plan['launch']['container_name']} was made and not started: nothing runs"))
-    return {"image_id": software.image_id or "", "image_digest": next(iter(software.digests), ""), "stack": found,
+    return {"image_id": software.image_id or "", "image_digest": software.digest_of(runtime.image_name(plan["launch"]["image"])), "stack": found,
             "warnings": [asdict(warning) for warning in notes.warnings]}
 
 

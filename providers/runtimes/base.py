@@ -33,6 +33,14 @@ class Software:
     image_id: str | None = None
     digests: tuple[str, ...] = ()
 
+    def digest_of(self, image: str) -> str:
+        """`repository@digest` of an image reference; of another repository that holds the same image where its own has none, "" without any."""
+        name, _, asked = image.partition("@")
+        head, _, last = name.rpartition("/")
+        repository = f"{head}/{last.partition(':')[0]}".lstrip("/")
+        own = [each for each in self.digests if each.partition("@")[0] == repository]
+        return next((each for each in own if each.endswith(f"@{asked}")), next(iter([*own, *self.digests]), ""))
+
 
 class Runtime(Protocol):
     """One way to run an engine. `launch` is the plan's launch as plain data; `name` a container's name or id."""

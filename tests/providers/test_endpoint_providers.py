@@ -26,6 +26,9 @@ class OnPaper:
     def software(self, _connection, _launch, _name=None):
         return Software(self.image_id, ("x@sha256:1",))
 
+    def image_name(self, image):
+        return image
+
     def read_stack(self, *_):
         self.asked.append("read_stack")
         return self.stack
@@ -68,6 +71,14 @@ def test_the_stack_is_read_before_the_start_and_kept(on_paper):
     outs = EndpointStartProvider().create(start_props()).outs
     assert runtime.asked == ["read_stack", "start"]
     assert (outs["image_id"], outs["image_digest"], outs["stack"]["platform"], outs["started_at"]) == ("abc", "x@sha256:1", "zen", "now")
+
+
+@pytest.mark.parametrize("image, digest", [
+    ("org/x:1", "org/x@sha256:2"), ("org/x@sha256:3", "org/x@sha256:3"), ("host:5000/a/x:1@sha256:4", "host:5000/a/x@sha256:4"),
+    ("org/x:1@sha256:9", "org/x@sha256:2"), ("org/renamed:1", "host:5000/a/x@sha256:4")])
+def test_the_digest_is_of_the_repository_that_runs(image, digest):
+    held = Software("abc", ("host:5000/a/x@sha256:4", "org/x@sha256:2", "org/x@sha256:3"))
+    assert held.digest_of(image) == digest and Software("abc").digest_of(image) == ""
 
 
 @pytest.mark.parametrize("image_id, known, asked", [

@@ -1,4 +1,4 @@
-"""What the end-to-end tests need from the distribution: Docker, Podman, OpenSSH's server, iproute2, iptables."""
+"""What the end-to-end tests need from the distribution: Docker and a registry, Podman, OpenSSH's server, iproute2, iptables."""
 
 import os
 import shutil
@@ -9,7 +9,8 @@ from .progress import SetupError, done, say
 
 NEEDED = {
     "dockerd": "docker.io", "docker": "docker.io", "podman": "podman", "sshd": "openssh-server", "ssh": "openssh-client",
-    "ip": "iproute2", "iptables": "iptables", "unshare": "util-linux", "nsenter": "util-linux", "setpriv": "util-linux",
+    "docker-registry": "docker-registry", "ip": "iproute2", "iptables": "iptables", "unshare": "util-linux",
+    "nsenter": "util-linux", "setpriv": "util-linux",
 }
 """Program -> Debian's package."""
 

@@ -13,7 +13,7 @@ from .host import Host
 from .processes import BedError
 from .session import open_session
 
-NEEDED = ("ip", "unshare", "nsenter", "setpriv", "dockerd", "docker", "ssh", "ssh-keygen", "iptables", "lscpu")
+NEEDED = ("ip", "unshare", "nsenter", "setpriv", "dockerd", "docker", "docker-registry", "ssh", "ssh-keygen", "iptables", "lscpu")
 
 
 class Bed:

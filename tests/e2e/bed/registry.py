@@ -1,0 +1,56 @@
+"""An image registry on a host of the bed, at 127.0.0.1:5000 there: Docker asks for no certificate on loopback."""
+
+from __future__ import annotations
+
+import subprocess
+
+from .host import Host
+from .images import Image
+from .processes import run, start, stop, wait_until
+
+ADDRESS = "127.0.0.1:5000"
+CONFIG = """
+version: 0.1
+log: {{level: warn}}
+storage: {{filesystem: {{rootdirectory: {folder}/data}}}}
+http: {{addr: "{address}"}}
+"""
+
+
+class Registry:
+    """Debian's docker-registry, with a store in the host's folder."""
+
+    def __init__(self, host: Host) -> None:
+        self._host, self.folder = host, host.folder / "registry"
+        self.log = self.folder / "registry.log"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> Registry:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        config = self.folder / "config.yml"
+        config.write_text(CONFIG.format(folder=self.folder, address=ADDRESS))
+        self._process = start(self._host.namespace.inside("docker-registry", "serve", config), self.log)
+        wait_until(self._listens, f"the registry of {self._host.name}", log=self.log)
+        return self
+
+    def stop(self) -> None:
+        if self._process:
+            stop(self._process)
+            self._process = None
+
+    def push(self, image: Image, mirror: str | None = None) -> str:
+        """An image of the stand-in, pushed and taken out of the host's Docker again; gives its digest. `mirror`: pushed under this name too."""
+        docker = self._host.engine.docker
+        image.load(self._host.engine)
+        docker("push", image.name)
+        listed = docker("image", "inspect", "--format", "{{index .RepoDigests 0}}", image.name).stdout
+        if mirror:
+            docker("tag", image.name, mirror)
+            docker("push", mirror)
+            docker("rmi", mirror)
+        docker("rmi", "--force", image.name)
+        return listed.strip().partition("@")[2]
+
+    def _listens(self) -> bool:
+        inside = run("ip", "netns", "exec", self._host.name, "cat", "/proc/net/tcp", check=False).stdout
+        return any(line.split()[1:4:2] == ["0100007F:1388", "0A"] for line in inside.splitlines()[1:])
