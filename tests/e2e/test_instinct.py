@@ -7,8 +7,8 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-import tomllib
 
+from planning.catalog import load_toml
 from tests.e2e import models
 from tests.e2e.bed import images
 from tests.e2e.bed.gpus import KFD_GROUP, RENDER_GROUP
@@ -17,7 +17,7 @@ from tests.e2e.test_endpoint import changes
 
 NINE = "Qwen/Qwen3.5-9B"
 DENSE, DENSE_FP8 = "Qwen/Qwen3-32B", "Qwen/Qwen3-32B-FP8"
-DATA = tomllib.loads((Path(__file__).resolve().parents[2] / "data" / "instinct.toml").read_text())["image"]
+DATA = load_toml("instinct.toml")["image"]
 ROCM = images.rocm(f"{DATA['repository']}:{DATA['tag']}")
 COMMAND_PLUGIN = Path(__file__).resolve().parents[1] / "stand_ins" / "command_plugin"
 CHAT = {"kind": "instinct", "host": "rack", "maxModelLen": 4096}

@@ -47,6 +47,13 @@ class Project:
         self._secrets: dict[str, str] = {}
         self.run("stack", "init", STACK).ok()
 
+    def use(self, environment: Path) -> None:
+        """From now on the program and its providers run in this Python environment. The language host that setup builds takes it from PATH."""
+        link = self.folder / ".venv"
+        link.unlink(missing_ok=True)
+        link.symlink_to(environment)
+        self.environment["PATH"] = f"{environment / 'bin'}:{self.environment['PATH']}"
+
     # -- configuration
 
     def configure(self, hosts: dict[str, object], endpoints: dict[str, object], **more: object) -> None:
