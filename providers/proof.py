@@ -71,11 +71,11 @@ class Subject:
 
 
 def prove(connection: Connection, subject: Subject, api_key: str | None, restarts: int | None = None,
-          seconds: float = GENERATE_SECONDS) -> tuple[Refusal | None, health.LogReport]:
+          seconds: float | None = None) -> tuple[Refusal | None, health.LogReport]:
     """One attempt. A refusal says what is missing; the log report holds phase, cause and what the engine measured.
 
     `restarts`: how often the runtime had started it again when the wait began; once more is a failed start. `seconds`: how long one
-    generation may take; the first one compiles.
+    generation may take; the first one compiles, and takes no longer than the user gives the whole start (`waitSeconds`).
     """
     seen, text = runtime_of(subject.runtime).look(connection, subject.container)
     log = health.read_log(text)
@@ -90,7 +90,7 @@ def prove(connection: Connection, subject: Subject, api_key: str | None, restart
         return Refusal("blocked", f"{subject.endpoint}: the stock CPU platform is active in the zentorch image", log.platform or "no zentorch line in the log",
                        subject.requires_log, "report the image; `backend: stock` serves without zentorch"), log
     with http.engine(connection, subject.address, subject.port, api_key) as engine:
-        problem = _ask(engine, subject, log, seconds)
+        problem = _ask(engine, subject, log, seconds or min(GENERATE_SECONDS, subject.deadline_seconds))
     looping = problem is not None and problem.code == NOT_READY and health.judge_state(state)
     return (health.judge_failure(state, log) if looping else problem), log
 
@@ -98,12 +98,16 @@ def prove(connection: Connection, subject: Subject, api_key: str | None, restart
 def _ask(engine: http.Engine, subject: Subject, log: health.LogReport, seconds: float) -> Refusal | None:
     answer = engine.ask("GET", "/health")
     if answer.status != 200:
-        return Refusal(NOT_READY, f"{subject.endpoint}: /health", str(answer.status or answer.text), "200", "wait: 503 while loading is normal")
+        return Refusal(NOT_READY, f"{subject.endpoint}: /health", str(answer.status or answer.text), "200",
+                       "while it starts 503 is normal; later its engine is gone: read the log, and run `up` after a refresh, which replaces the container")
     models = engine.ask("GET", "/v1/models", timeout=30)
     problem = health.judge_models(models.status, models.body, subject.model)
     if problem:
         return problem
     generated = engine.ask("POST", subject.path, body=subject.body, timeout=seconds)
+    if generated.status == 0 and not generated.late:
+        return Refusal(NOT_READY, f"{subject.endpoint}: the connection ended in the middle of a generation", generated.text, "one generated text",
+                       "read the log: the engine has ended, or is ending")
     if generated.status == 0:
         return Refusal("hung", f"{subject.endpoint}: /health says 200 and the generation does not come back",
                        f"{generated.text} after at most {seconds:.0f} s", "one generated text", "run `pulumi refresh` and `up`: the container is replaced")

@@ -5,6 +5,7 @@ The client is httpx2, which huggingface_hub already brings.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,11 +18,12 @@ ANSWER_BYTES = 4 << 20
 
 @dataclass(frozen=True)
 class Answer:
-    """`status` 0: no answer (`text` says why). `body` is the parsed JSON, None when it is none."""
+    """`status` 0: no answer (`text` says why; `late`: none in time). `body` is the parsed JSON, None when it is none."""
 
     status: int
     body: Any
     text: str
+    late: bool = False
 
 
 class Engine:
@@ -31,8 +33,10 @@ class Engine:
         self._client, self._headers = client, {"Authorization": f"Bearer {api_key}"} if api_key else {}
 
     def ask(self, method: str, path: str, *, body: Mapping[str, Any] | None = None, timeout: float = 10) -> Answer:
+        """`timeout`: for each step (the client's), and for the answer's whole body."""
         import httpx2
 
+        end = time.monotonic() + timeout
         try:
             with self._client.stream(method, path, json=body, headers=self._headers, timeout=timeout) as response:
                 data = b""
@@ -40,6 +44,10 @@ class Engine:
                     data += part
                     if len(data) > ANSWER_BYTES:
                         return Answer(response.status_code, None, "the answer is longer than 4 MiB")
+                    if time.monotonic() > end:
+                        return Answer(0, None, "an answer without an end", late=True)
+        except httpx2.TimeoutException as error:
+            return Answer(0, None, type(error).__name__, late=True)
         except (httpx2.HTTPError, OSError) as error:
             return Answer(0, None, type(error).__name__)
         text = data.decode(errors="replace")

@@ -42,10 +42,11 @@ def fresh(project, hub, genoa):
 @pytest.mark.parametrize(("fail", "code"), [
     ("error-body-200", "[error-answer]"), ("empty-choices", "[empty-answer]"), ("empty-text", "[empty-answer]"), ("wrong-model-name", "[wrong-model]"),
     ("exit-137", "[out-of-memory]"), ("restart-loop", "[engine-failed]"), ("engine-dead", "[deadline]"), ("oom", "[out-of-memory]"),
+    ("health-200-but-dead", "[hung]"), ("dies-in-generation", "[out-of-memory]"),
 ])
 def test_an_engine_that_lies_fails_up_with_cause_and_next_step(fresh, genoa, fail, code):
     fresh.configure({"box": genoa.connection()}, {"chat": {**CHAT, "env": {"STAND_IN_FAIL": fail}, "waitSeconds": 20}})
-    seen = fresh.up().failed()
+    seen = fresh.up(timeout=100).failed()
     assert code in seen.text and "Do this:" in seen.text and "Traceback" not in seen.text.split("last lines of the log")[0], seen.report()
     assert not any(HEALTH in each["type"] for each in fresh.resources()), "what was not proven is not in the state"
     assert genoa.engine.docker("inspect", "--format", "{{.State.Running}}", NAME).stdout.strip() == "false", "no blind retry"
@@ -66,7 +67,8 @@ def test_a_failed_start_is_tried_again_by_the_next_up_and_never_turns_green_by_i
 
 def test_refresh_sees_an_engine_that_lies(fresh, genoa):
     fresh.up().ok()
-    for fail, told in (("error-body-200", "[error-answer]"), ("empty-choices", "[empty-answer]"), ("wrong-model-name", "[wrong-model]")):
+    for fail, told in (("error-body-200", "[error-answer]"), ("empty-choices", "[empty-answer]"), ("wrong-model-name", "[wrong-model]"),
+                       ("engine-dead", "[not-ready]")):
         genoa.engine.docker("exec", NAME, "/stand-in", "fail", fail)
         assert told in fresh.refresh().ok().text
         assert fresh.resource("EndpointHealth::chat")["outputs"]["healthy"] is False

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -133,6 +134,8 @@ func (e Engine) spoil(request *http.Request, answer, holder object, field string
 	switch e.Settings.failure(e.Arguments.Model) {
 	case "health-200-but-dead": // the engine hangs: nothing comes until the client gives up
 		<-request.Context().Done()
+	case "dies-in-generation": // as the kernel ends a process for memory
+		os.Exit(137)
 	case "engine-dead":
 		return problem(500, "InternalServerError", nil, "EngineCore encountered an issue. See stack trace (above) for the root cause.")
 	case "error-body-200":
