@@ -1,4 +1,5 @@
-"""Secrets are nowhere: everything that a run leaves and shows is searched for the Hub token and the API key. And who may reach what."""
+"""Secrets are nowhere: everything that a run leaves and shows is searched for the Hub token, the API key and the SSH key with
+its passphrase. And who may reach what."""
 
 from __future__ import annotations
 
@@ -11,10 +12,13 @@ from pathlib import Path
 import pytest
 
 from tests.e2e import models
+from tests.e2e.bed import images
+from tests.e2e.bed.processes import run, start, stop, wait_until
+from tests.e2e.conftest import ZENTORCH
 
 CHAT = {"kind": "epyc", "host": "box", "model": models.TINY, "maxModelLen": 4096}
 NAME = "vllm-e2e-chat"
-TOKEN, KEY = "hf_TheTokenOfTheHub0123456789", "sk-the-key-of-the-endpoint-9876"
+TOKEN, KEY, PASSPHRASE = "hf_TheTokenOfTheHub0123456789", "sk-the-key-of-the-endpoint-9876", "the-passphrase-of-our-ssh-key"
 
 
 class Watch:
@@ -50,54 +54,115 @@ def files_of(folder: Path) -> dict[str, str]:
             if path.is_file() and not path.is_symlink() and ".venv" not in path.parts}
 
 
+class GuardedKey:
+    """An SSH key with a passphrase, in an agent. `lines`: what its file holds, and held before it had the passphrase."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path, self.socket, asks = folder / "id_guarded", folder / "agent", folder / "asks"
+        run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "guarded", "-f", self.path)
+        plain = self.path.read_text()
+        run("ssh-keygen", "-q", "-p", "-P", "", "-N", PASSPHRASE, "-f", self.path)
+        self.lines = {line for line in (plain + self.path.read_text()).splitlines() if line and not line.startswith("-----")}
+        asks.write_text(f"#!/bin/sh\necho {PASSPHRASE}\n")
+        asks.chmod(0o700)
+        self._agent = start(["ssh-agent", "-D", "-a", self.socket], folder / "agent.log")
+        wait_until(self.socket.exists, "ssh-agent")
+        run("ssh-add", "-q", self.path, env={**os.environ, "SSH_AUTH_SOCK": str(self.socket), "SSH_ASKPASS": str(asks), "SSH_ASKPASS_REQUIRE": "force"})
+
+    def connection(self, host) -> dict[str, object]:
+        """To a host that lets this key in and no other."""
+        (host.ssh.folder / "authorized_keys").write_text(self.path.with_suffix(".pub").read_text())
+        return host.connection(identityFile=str(self.path))
+
+    def close(self) -> None:
+        stop(self._agent)
+
+
 @pytest.fixture
-def keyed(project, hub, genoa):
-    """An endpoint with an API key, and a model that wants a token."""
+def guarded(tmp_path):
+    made = GuardedKey(tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def keyed(project, hub, genoa, guarded):
+    """An endpoint with an API key, a model that wants a token, and a host that is reached with a key in an agent."""
     models.add(hub, gated="manual", allowed={TOKEN})
     project.set_secret("hfToken", TOKEN)
     project.set_secret("apiKeys.chat", KEY)
-    project.configure({"box": genoa.connection()}, {"chat": CHAT})
+    project.environment["SSH_AUTH_SOCK"] = str(guarded.socket)
+    project.configure({"box": guarded.connection(genoa)}, {"chat": CHAT})
     return project
 
 
-def test_nothing_that_a_run_leaves_or_shows_has_a_secret(keyed, genoa):
+def searched(project, host, look) -> tuple[dict[str, str], object]:
+    """Where to search: all that every operation shows and leaves, and the arguments of all processes meanwhile. And what `look` saw after `up`."""
     shown: dict[str, str] = {}
+    seen = None
     with Watch() as watch:
         for words in (("preview", "--diff"), ("preview", "--json"), ("up", "--yes"), ("preview", "--refresh", "--diff"), ("refresh", "--yes"),
                       ("stack", "output", "--json"), ("stack", "export"), ("destroy", "--preview-only")):
-            shown[" ".join(words)] = keyed.run(*words, timeout=200).ok().text
+            shown[" ".join(words)] = project.run(*words, timeout=200).ok().text
             if words[0] == "up":
-                inspected = genoa.engine.docker("inspect", NAME).stdout
-                copied = genoa.engine.docker("cp", f"{NAME}:/run/secrets/hf_token", "-").stdout
-    assert len(watch.seen) > 20 and any("docker" in each for each in watch.seen)
-    left = {**shown, **files_of(keyed.folder.parent), "sshd": genoa.ssh.log.read_text(errors="replace"),
-            "dockerd": genoa.engine.log.read_text(errors="replace"), "container's log": genoa.engine.docker("logs", NAME).stdout,
-            **{f"argv {index}": each for index, each in enumerate(sorted(watch.seen))}}
-    assert found_in(left, TOKEN, KEY) == []
-    assert TOKEN not in inspected and TOKEN in copied, "the token is a file in the container and no variable"
+                seen = look()
+    return {**shown, **files_of(project.folder.parent), "sshd": host.ssh.log.read_text(errors="replace"),
+            **{f"argv {index}": each for index, each in enumerate(sorted(watch.seen))}}, seen
+
+
+def argv_of(left: dict[str, str], word: str) -> list[str]:
+    return [text for name, text in left.items() if name.startswith("argv ") and word in text]
+
+
+def test_nothing_that_a_run_leaves_or_shows_has_a_secret(keyed, genoa, guarded):
+    left, (inspected, copied) = searched(keyed, genoa, lambda: (
+        genoa.engine.docker("inspect", NAME).stdout, genoa.engine.docker("cp", f"{NAME}:/run/secrets/hf_token", "-").stdout))
+    assert argv_of(left, "docker") and argv_of(left, str(guarded.path)), "the watch sees what runs"
+    left |= {"dockerd": genoa.engine.log.read_text(errors="replace"), "container's log": genoa.engine.docker("logs", NAME).stdout}
+    assert found_in(left, TOKEN, KEY, PASSPHRASE, *guarded.lines) == []
+    assert TOKEN in copied, "the token is a file in the container"
+    the_variable(inspected)
+
+
+def the_variable(inspected: str) -> None:
+    """vLLM takes its key as a variable: there it is, and there only. No other secret is in what the runtime shows."""
     variables = json.loads(inspected)[0]["Config"]["Env"]
     assert [each for each in variables if KEY in each] == [f"VLLM_API_KEY={KEY}"]
-    assert inspected.count(KEY) == 1, "vLLM takes its key as a variable, and there only"
+    assert inspected.count(KEY) == 1 and TOKEN not in inspected
 
 
-def test_the_most_talkative_log_has_no_secret(keyed, genoa):
+def test_nothing_has_a_secret_under_podman(keyed, make_host, guarded):
+    host = make_host("genoa-small", docker=False)
+    images.zentorch(f"docker.io/{ZENTORCH.name}").load(host.podman)
+    keyed.configure({"box": guarded.connection(host)}, {"chat": CHAT})
+    left, inspected = searched(keyed, host, lambda: host.podman.call("inspect", NAME).stdout)
+    assert argv_of(left, f"podman\0create\0--name\0{NAME}") and argv_of(left, "podman\0secret\0create"), "the watch sees what runs"
+    assert found_in(left, TOKEN, KEY, PASSPHRASE, *guarded.lines) == []
+    the_variable(inspected)
+    keyed.destroy().ok()
+    assert found_in(files_of(host.folder / "home"), TOKEN, KEY) == []
+
+
+def test_the_most_talkative_log_has_no_secret(keyed, genoa, guarded):
     seen = keyed.run("up", "--yes", "-v=9", "--logtostderr", "--logflow", timeout=300).ok()
     assert len(seen.text) > 1_000_000 and "docker" in seen.text
-    assert found_in({"out": seen.out, "err": seen.err}, TOKEN, KEY) == []
+    assert found_in({"out": seen.out, "err": seen.err}, TOKEN, KEY, PASSPHRASE, *guarded.lines) == []
 
 
-def test_errors_have_no_secret(keyed, genoa):
-    keyed.configure({"box": genoa.connection()}, {"chat": {**CHAT, "env": {"STAND_IN_FAIL": "crash-at-load"}}})
+def test_errors_have_no_secret(keyed, genoa, guarded):
+    keyed.configure({"box": guarded.connection(genoa)}, {"chat": {**CHAT, "env": {"STAND_IN_FAIL": "crash-at-load"}}})
     seen = keyed.up().failed()
-    assert found_in({"up": seen.text}, TOKEN, KEY) == []
+    assert found_in({"up": seen.text}, TOKEN, KEY, PASSPHRASE, *guarded.lines) == []
 
 
 def test_a_key_closes_what_was_open_and_the_address_is_the_one_we_came_by(keyed, hub, genoa, make_project):
     assert "[open-endpoint]" not in keyed.preview().ok().text
     open_one = make_project()
-    open_one.configure({"box": genoa.connection()}, {"chat": {**CHAT, "model": models.TINY}})
+    genoa.ssh.authorize()
+    open_one.configure({"box": genoa.connection()}, {"chat": CHAT})
     open_one.set_secret("hfToken", TOKEN)
     assert "[open-endpoint]" in open_one.preview().ok().text
+    keyed.configure({"box": genoa.connection()}, {"chat": CHAT})
     keyed.up().ok()
     listening = genoa.run_local("ss", "-ltnH").stdout
     assert f"{genoa.address}:8000" in listening and "0.0.0.0:8000" not in listening
