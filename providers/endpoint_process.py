@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pulumi
-from pulumi.dynamic import CheckResult, CreateResult, DiffResult, ReadResult, Resource
+from pulumi.dynamic import CheckFailure, CheckResult, CreateResult, DiffResult, ReadResult, Resource
 
 from planning.errors import Refusal
 from providers import run
@@ -29,7 +29,10 @@ class EndpointProcessProvider(StepProvider):
     replaced = ("launch", "generation", "key_print")
 
     def check(self, olds: dict[str, Any], news: dict[str, Any]) -> CheckResult:
+        """A key that did not come refuses in preview already."""
         key = run.api_key(news["name"]) if news.get("keyed") else None
+        if news.get("keyed") is True and not key:
+            return CheckResult(news, [CheckFailure("keyed", _no_key(news["name"]).text())])
         return checked(news, key_print=print_of(key, (olds or {}).get("key_print")))
 
     def diff(self, id_: str, olds: dict[str, Any], news: dict[str, Any]) -> DiffResult:
@@ -73,13 +76,17 @@ def _mine(connection: Connection, props: Mapping[str, Any]) -> Mapping[str, Any]
     return seen if ours else None
 
 
+def _no_key(name: str) -> Refusal:
+    return Refusal("no-api-key", f"{name} was declared with an API key", "none in the stack's configuration",
+                   "amd-vllm:apiKeys, which reaches this runtime without passing through the state",
+                   f"pulumi config set --secret --path apiKeys.{name}")
+
+
 def _secrets(props: Mapping[str, Any]) -> Secrets:
     """Raises CommandFailed where an API key was declared and none arrived: an endpoint is never opened by a lost key."""
     key = run.api_key(props["name"]) if props.get("keyed") else None
     if props.get("keyed") and not key:
-        raise CommandFailed(Refusal("no-api-key", f"{props['name']} was declared with an API key", "none in the stack's configuration",
-                                    "amd-vllm:apiKeys, which reaches this runtime without passing through the state",
-                                    f"pulumi config set --secret --path apiKeys.{props['name']}"))
+        raise CommandFailed(_no_key(props["name"]))
     wanted = (props["launch"].get("environment") or {}).get("HF_TOKEN_PATH")
     return Secrets(key, (run.hf_token() or own_token()) if wanted else None)
 

@@ -139,7 +139,8 @@ def test_a_key_that_did_not_arrive_opens_nothing(on_paper, monkeypatch):
     monkeypatch.setitem(run._secrets, "api_keys", {})
     with pytest.raises(CommandFailed, match="no-api-key"):
         EndpointProcessProvider().create(process_props(keyed=True))
-    assert runtime.asked == []
+    (failure,) = EndpointProcessProvider().check({}, process_props(keyed=True)).failures
+    assert runtime.asked == [] and "no-api-key" in failure.reason
 
 
 def test_another_key_makes_a_new_one_and_the_state_holds_none(monkeypatch):
