@@ -80,8 +80,10 @@ if [ "$lingers" = yes ] && systemctl --user show-environment >/dev/null 2>&1; th
   read -r policy grace <"$dir/policy"
   { [ ! -e "$unit" ] || systemd; } || { echo "$unit is not ours" >&2; exit 17; }
   mkdir -p "${unit%/*}"
+  again=on-failure
+  [ "$policy" != no ] || again=no
   printf '%s\n' "# amd-vllm $name" "[Unit]" "Description=vLLM endpoint $name" "[Service]" "ExecStart=/bin/sh \"$dir/supervise.sh\"" \
-    KillMode=mixed "TimeoutStopSec=$grace" "[Install]" WantedBy=default.target >"$unit"
+    "Restart=$again" RestartSec=1 OOMPolicy=continue KillMode=mixed "TimeoutStopSec=$grace" "[Install]" WantedBy=default.target >"$unit"
   systemctl --user daemon-reload
   systemctl --user enable --quiet "$name" 2>/dev/null || :
   systemctl --user restart "$name"

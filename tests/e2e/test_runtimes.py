@@ -10,9 +10,6 @@ import urllib.request
 
 import pytest
 
-from providers.runtimes import Secrets, runtime_of
-from providers.transport.address import Target
-from providers.transport.ssh import Connection
 from tests.e2e import models
 from tests.e2e.bed import images
 from tests.e2e.conftest import STOCK, ZENTORCH
@@ -100,6 +97,16 @@ def test_podman_is_pinned_to_a_digest(project, hub, podman_host):
     assert answers(chat["baseUrl"]) == 200, "the old one serves on: the image comes first"
 
 
+def test_a_key_that_only_a_program_has_is_refused_in_preview(project, hub, podman_host):
+    models.add(hub)
+    program = project.folder / "__main__.py"
+    program.write_text(program.read_text().replace("api_key=key", f"api_key=pulumi.Output.secret({KEY!r})"))
+    project.configure({"box": podman_host.connection()}, {"chat": CHAT})
+    for refused in (project.preview().failed(), project.up("--skip-preview").failed()):
+        assert "[no-api-key]" in refused.text and "apiKeys.chat" in refused.text and "Traceback" not in refused.text and KEY not in refused.text
+    assert podman_host.podman.containers() == []
+
+
 def test_a_blocked_stack_is_not_started(project, hub, genoa):
     models.add(hub)
     own = images.Image("example/own:v0.25.1", images.STOCK)
@@ -173,32 +180,6 @@ def test_weights_are_fetched_before_the_endpoint_is_touched(project, hub, podman
     assert len(list(cached.iterdir())) == 1, "at the pinned commit"
     assert podman_host.podman.containers() == ["vllm-e2e-chat"], "the prefetch left nothing"
     assert "fetching" not in project.up().ok().text, "once"
-
-
-def test_rootless_podman_is_planned_without_a_cpuset_and_made_with_its_secrets(project, hub, podman_host):
-    """No run: this machine's kernel lets no container of a user mount /proc over the bed's files. Made and taken away is all the rest."""
-    models.add(hub)
-    project.configure({"box": podman_host.connection(user="ops")}, {"chat": CHAT})
-    preview = project.preview().ok()
-    assert "container (podman)" in preview.text and "[cpuset-dropped]" in preview.text
-
-    keys = {"address": f"ssh://ops@{podman_host.address}", **{key: podman_host.connection()[name] for key, name in
-                                                               (("identity_file", "identityFile"), ("known_hosts", "knownHosts"))}}
-    connection, runtime = Connection(Target.of("box", keys)), runtime_of("podman")
-    image = f"docker.io/{ZENTORCH.name}"
-    with open(images._archive({"stack": images.ZENTORCH}), "rb") as archive:
-        assert connection.run("podman import - \"$1\" >/dev/null", arguments=[image], stdin=archive.read()).status == 0
-    launch = {"runtime": "podman", "image": ZENTORCH.name, "container_name": "vllm-e2e-rootless", "entrypoint": None, "command": ["vllm", "serve", "m"],
-              "environment": {"HF_TOKEN_PATH": "/run/secrets/hf_token"}, "labels": {"amd-vllm.stack": "e2e"}, "network": "host", "restart": "unless-stopped",
-              "stop_seconds": 5, "log_options": {"max-size": "50m"}}
-    made = runtime.create(connection, launch, Secrets(KEY, "hf_not_to_be_seen"))
-    seen, _ = runtime.look(connection, "vllm-e2e-rootless")
-    assert seen["Id"] == made and seen["State"]["Status"] == "created" and KEY not in json.dumps(seen) and "hf_not_to_be_seen" not in json.dumps(seen)
-    assert runtime.software(connection, launch, made).digests[0].startswith(image.rpartition(":")[0])
-    assert len(connection.run("podman secret ls --quiet").stdout.split()) == 2
-    runtime.remove(connection, made)
-    assert runtime.look(connection, made) == (None, "") and not connection.run("podman secret ls --quiet").stdout.strip()
-    connection.close()
 
 
 def test_a_failed_start_under_podman_is_told_and_stopped(project, hub, podman_host):

@@ -53,7 +53,7 @@ def test_tests_that_the_epyc_table_names_exist():
     short = {name: ROOT / f"tests/planning/families/epyc/test_{name}.py" for name in ("placing", "launching", "fitting")}
     short["gates"] = ROOT / "tests/planning/families/epyc/test_epyc_gates.py"
     short.update({name: ROOT / f"tests/planning/test_{name}.py" for name in ("pipeline", "launch", "handoff", "main")})
-    short.update({name: ROOT / f"tests/e2e/test_{name}.py" for name in ("endpoint", "runtimes")})
+    short.update({name: ROOT / f"tests/e2e/test_{name}.py" for name in ("endpoint", "runtimes", "digests", "rootless", "user_service")})
     for name, test in re.findall(r"\b(\w+)::(test_\w+)", page):
         assert f"def {test}(" in short[name].read_text(encoding="utf-8"), f"{name}::{test}"
 

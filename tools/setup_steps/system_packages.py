@@ -1,4 +1,4 @@
-"""What the end-to-end tests need from the distribution: Docker and a registry, Podman, OpenSSH's server, iproute2, iptables."""
+"""What the end-to-end tests need from the distribution: Docker and a registry, Podman, systemd, OpenSSH's server, iproute2, iptables."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ from .progress import SetupError, done, say
 NEEDED = {
     "dockerd": "docker.io", "docker": "docker.io", "podman": "podman", "sshd": "openssh-server", "ssh": "openssh-client",
     "docker-registry": "docker-registry", "ip": "iproute2", "iptables": "iptables", "unshare": "util-linux",
-    "nsenter": "util-linux", "setpriv": "util-linux",
+    "nsenter": "util-linux", "setpriv": "util-linux", "newuidmap": "uidmap", "loginctl": "libpam-systemd", "dbus-daemon": "dbus",
 }
 """Program -> Debian's package."""
 

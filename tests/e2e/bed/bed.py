@@ -13,7 +13,8 @@ from .host import Host
 from .processes import BedError
 from .session import open_session
 
-NEEDED = ("ip", "unshare", "nsenter", "setpriv", "dockerd", "docker", "docker-registry", "ssh", "ssh-keygen", "iptables", "lscpu")
+NEEDED = ("ip", "unshare", "nsenter", "setpriv", "dockerd", "docker", "docker-registry", "newuidmap", "loginctl", "dbus-daemon",
+          "ssh", "ssh-keygen", "iptables", "lscpu")
 
 
 class Bed:
@@ -33,9 +34,9 @@ class Bed:
         self._hosts: list[Host] = []
         self._engines: list[DockerEngine] = []
 
-    def host(self, kind: str = "genoa-small", memory_bytes: int | None = None, docker: bool = True) -> Host:
-        """A new host, running. Kinds: `profiles.PROFILES`."""
-        host = Host(self.session, self.client, kind, memory_bytes, docker)
+    def host(self, kind: str = "genoa-small", memory_bytes: int | None = None, docker: bool = True, systemd: bool = False) -> Host:
+        """A new host, running. Kinds: `profiles.PROFILES`. `systemd`: it is the first process there, with logind."""
+        host = Host(self.session, self.client, kind, memory_bytes, docker, systemd)
         self._hosts.append(host)
         return host.open()
 

@@ -19,10 +19,10 @@ class Host:
     """Reached at `ssh://root@ADDRESS`; `engine` is its Docker, None with `docker=False`."""
 
     def __init__(self, session: Session, client: Client, kind: str = "genoa-small", memory_bytes: int | None = None,
-                 docker: bool = True) -> None:
+                 docker: bool = True, systemd: bool = False) -> None:
         self._client = client
         self.kind = kind
-        self.namespace = Namespace(session, kind, memory_bytes)
+        self.namespace = Namespace(session, kind, memory_bytes, systemd)
         self.name, self.address, self.folder = self.namespace.name, self.namespace.address, self.namespace.folder
         self.ssh = SshServer(self.namespace, client.identity_file)
         self.engine = DockerEngine(self.folder / "docker", self.folder / "run" / "docker.sock", self.name, self.namespace.inside,

@@ -7,7 +7,7 @@ import signal
 import subprocess
 from pathlib import Path
 
-from .namespace import Namespace
+from .namespace import USER, USER_RUNTIME, Namespace
 from .processes import run, start, stop, wait_until
 
 CONFIG = """
@@ -27,7 +27,10 @@ UseDNS no
 MaxSessions 10
 AllowTcpForwarding yes
 Subsystem sftp internal-sftp
+Match User {user}
+    SetEnv XDG_RUNTIME_DIR={runtime}
 """
+"""The last lines are what pam_systemd does."""
 
 
 def make_key(path: Path) -> None:
@@ -50,7 +53,7 @@ class SshServer:
         if not (self.folder / "ssh_host_key").exists():
             make_key(self.folder / "ssh_host_key")
             self.authorize()
-        (self.folder / "sshd_config").write_text(CONFIG.format(folder=self.folder))
+        (self.folder / "sshd_config").write_text(CONFIG.format(folder=self.folder, user=USER, runtime=USER_RUNTIME))
         self._process = start(self._namespace.inside("/usr/sbin/sshd", "-D", "-e", "-f", self.folder / "sshd_config"), self.log)
         wait_until(self._listens, f"sshd of {self._namespace.name}", log=self.log)
 
