@@ -64,7 +64,9 @@ def differences(launch: Mapping[str, Any], seen: Mapping[str, Any]) -> list[str]
 
 
 def drifted(target: Target, plans: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Endpoint -> what is wrong: stopped, changed by hand, engine that does not answer. A missing one is its own resource's to see."""
+    """Endpoint -> what is wrong: stopped, changed by hand, engine that does not answer.
+
+    A missing one is told here, and is its own resource's to make anew."""
     found: dict[str, str] = {}
     wanted = {name: plan for name, plan in plans.items() if plan.get("launch")}
     if not wanted or target.parsed.scheme == "recorded":
@@ -73,7 +75,10 @@ def drifted(target: Target, plans: Mapping[str, Mapping[str, Any]]) -> dict[str,
     try:
         for _, runtime, names in _by_runtime({name: plan["launch"] for name, plan in wanted.items()}):
             for container, seen in runtime.inspect(connection, list(names)).items():
-                problem = _problem(target, names[container], wanted[names[container]], seen) if seen is not None else None
+                if seen is None:
+                    print(f"{names[container]} on {target.name}: [no-container] {container} is gone; the next `up` makes it anew", flush=True)
+                    continue
+                problem = _problem(target, names[container], wanted[names[container]], seen)
                 found.update({names[container]: problem} if problem else {})
     except TransportError as error:
         print(f"{target.name}: not looked at: {error}", flush=True)

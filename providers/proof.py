@@ -80,7 +80,8 @@ def prove(connection: Connection, subject: Subject, api_key: str | None, restart
     seen, text = runtime_of(subject.runtime).look(connection, subject.container)
     log = health.read_log(text)
     if seen is None:
-        return Refusal("not-running", f"{subject.endpoint}: no container {subject.container}", "none", "a running container", "run `up` again"), log
+        return Refusal("no-container", f"{subject.endpoint}: {subject.container} is gone", "no such container", "the container of this endpoint on its host",
+                       "run `pulumi up --refresh`, which makes it anew"), log
     state = {**seen["State"], "RestartCount": seen.get("RestartCount", 0)}
     again = restarts is not None and state["RestartCount"] > restarts
     if again or health.judge_state(state, answers=True):

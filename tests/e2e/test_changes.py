@@ -44,6 +44,18 @@ def test_an_image_that_cannot_be_pulled_leaves_the_old_one_serving(served, genoa
     assert after["Id"] == before["Id"] and after["State"]["StartedAt"] == before["State"]["StartedAt"], "never touched"
 
 
+def test_weights_that_cannot_be_fetched_leave_the_old_one_serving(served, genoa):
+    """A file where the cache's folder should be: the fetch itself fails, in a container of its own."""
+    before = container(genoa)["Id"]
+    cache = genoa.folder / "home" / "spoiled"
+    cache.mkdir()
+    (cache / "hub").touch()
+    served.configure({"box": genoa.connection()}, {"chat": {**CHAT, "prefetch": True, "hfCache": str(genoa.namespace.home / "spoiled")}})
+    seen = served.up().failed()
+    assert f"[prefetch-failed] box: the weights of {models.TINY} could not be fetched" in seen.text and "not a directory" in seen.text, seen.report()
+    assert container(genoa)["Id"] == before and genoa.engine.containers(everything=False) == [NAME]
+
+
 def test_when_the_new_one_fails_the_way_back_is_told_and_works(served, genoa):
     served.configure({"box": genoa.connection()}, {"chat": {**CHAT, "env": {"STAND_IN_FAIL": "exit-137"}}})
     seen = served.up().failed()

@@ -23,6 +23,7 @@ LATE = '''
 from slow import Address
 
 from components import EpycVllmEndpoint
+config = pulumi.Config()
 late = Host("late", {**config.require_object("late"), "address": Address("late", config.require("address")).address})
 EpycVllmEndpoint("later", late, model="Qwen/Qwen3-0.6B", max_model_len=4096)
 '''
@@ -100,5 +101,5 @@ def test_a_host_that_cannot_be_made_ready_ends_the_run_for_all(project, hub, gen
     models.add(hub)
     project.configure({"box": genoa.connection()}, {"chat": {**CHAT, "hfCache": "/proc/nothing/here"}})
     seen = project.up().failed()
-    assert "a folder to mount could not be made" in seen.text and "Traceback" not in seen.text
+    assert "[runtime-failed] box: a folder to mount could not be made" in seen.text and "Traceback" not in seen.text
     assert not genoa.engine.containers()

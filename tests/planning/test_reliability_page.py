@@ -1,4 +1,5 @@
-"""docs/reliability.md and the tests say the same: every row has its test, every test of a fault has a row."""
+"""docs/reliability.md and the tests say the same: every row has its test, every test of a fault has a row. And every refusal of
+docs/errors.md is what some test waits for."""
 from __future__ import annotations
 
 import re
@@ -18,3 +19,10 @@ def test_every_fault_has_a_test_and_every_test_a_row():
     missing = {pair for pair in there if pair[0] in WHOLE} - set(rows)
     assert not missing, f"add a row to docs/reliability.md for {sorted(missing)}"
     assert len(rows) == len(set(rows))
+
+
+def test_every_refusal_is_waited_for_by_a_test():
+    codes = re.findall(r"^\| `([a-z0-9-]+)` \|", (ROOT / "docs/errors.md").read_text(encoding="utf-8").split("\n## Warnings")[0], re.M)
+    texts = "\n".join(path.read_text(encoding="utf-8") for path in FILES.values())
+    unseen = [code for code in codes if not re.search(rf"[\"'\[]{code}[\"'\]]", texts)]
+    assert len(codes) > 90 and not unseen, f"no test waits for {unseen}"

@@ -34,6 +34,7 @@ def of(config, **settings):
     ({}, {}, "unknown-architecture", "no architecture"),
     ({**LLAMA, "layer_types": ["full_attention", "woven_attention"] * 16}, {}, "unknown-architecture", "woven_attention"),
     (config_of("deepseek-ai__DeepSeek-V4-Flash"), {"device": "rocm", "vllm_version": "0.32.0"}, "unknown-architecture", "compressed"),
+    (config_of("moonshotai__Kimi-K3"), {"vllm_version": "0.32.0"}, "pages-do-not-unify", "does not divide the largest page"),
 ])
 def test_refused_with_its_reason_and_without_numbers(config, settings, code, word):
     found = of(config, **settings)

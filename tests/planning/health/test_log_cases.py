@@ -34,6 +34,21 @@ LAST = "(APIServer pid=1) RuntimeError: Engine core initialization failed. See r
     ("RuntimeError: unable to write to file: insufficient shared memory (shm)", "shm-too-small"),
     ("pydantic_core.ValidationError: 1 validation error\n  Value error, these two do not go together [type=value_error]", "bad-config"),
     ("TimeoutError: RPC call to sample_tokens timed out.", "hung"),
+    ("huggingface_hub.errors.LocalEntryNotFoundError: An error happened while trying to locate the file on the Hub and we cannot find the requested "
+     "files in the local cache.", "hub-unreachable"),
+    ("HfHubHTTPError: 429 Client Error: Too Many Requests for url: https://hub.invalid/api/models/m", "hub-unreachable"),
+    ("PermissionError: [Errno 13] Permission denied: '/root/.cache/huggingface/hub/models--m'", "cache-permission"),
+    ("safetensors_rust.SafetensorError: Error while deserializing header: incomplete metadata, file not fully covered", "weights-broken"),
+    ("OSError: /models/m does not appear to have a file named config.json. Checkout 'main' for available files.", "no-config"),
+    ("OSError: Can't load tokenizer for '/models/m'. If you were trying to load it from the Hub, make sure you don't have a local directory", "no-tokenizer"),
+    ("ValueError: The supplied chat template (/templates/none.jinja) looks like a file path, but it failed to be opened.", "chat-template-missing"),
+    ("ValueError: The model type 'gemma2' does not support float16. Reason: Numerical instability. Please use bfloat16 or float32 instead.",
+     "dtype-unsupported"),
+    ("OSError: [Errno 99] Cannot assign requested address", "no-address"),
+    ("RuntimeError: NCCL error: unhandled system error (run with NCCL_DEBUG=INFO for details)", "rccl-failed"),
+    ("RuntimeError: sched_setaffinity failed. errno: 22", "binding-failed"),
+    ("OSError: [Errno 24] Too many open files", "too-many-files"),
+    ("RuntimeError: can't start new thread", "too-many-threads"),
 ])
 def test_cause(text: str, code: str) -> None:
     cause = read_log(BANNER + text).cause

@@ -29,6 +29,8 @@ def ended(code: Any, **more: Any) -> dict[str, Any]:
     ({"Status": "created", "ExitCode": 128, "Error": "driver failed programming external connectivity: port is already allocated"}, "port-taken"),
     ({"Status": "created", "ExitCode": 127, "Error": 'exec: "vllm": executable file not found in $PATH'}, "bad-entrypoint"),
     ({"Status": "created", "Error": "error gathering device information while adding custom device \"/dev/kfd\": no such file or directory"}, "no-gpu"),
+    ({"Status": "created", "Error": "Requested CPUs are not available - requested 0-95, available: 0-1"}, "cpuset-invalid"),
+    ({"Status": "created", "Error": "manifest for vllm/x:1 not found: manifest unknown: manifest unknown"}, "image-pull"),
     (ended(125, Error="something new"), "bad-entrypoint"),
 ])
 def test_state(state: dict[str, Any], code: str | None) -> None:
