@@ -41,8 +41,9 @@ def podman_host(make_host):
 
 @pytest.fixture
 def python_host(make_host):
-    """A host without a container runtime, with a Python environment that has vllm (the stand-in)."""
+    """A host without a container runtime and without numactl, with a Python environment that has vllm (the stand-in)."""
     host = make_host("milan-small", docker=False)
+    host.run_local("mount", "--bind", "/dev/null", shutil.which("numactl"), cwd="/")
     folder = host.namespace.home / "env" / "bin"
     host.run_local("mkdir", "-p", str(folder), cwd="/")
     for name in ("python", "python3", "vllm"):
@@ -80,6 +81,20 @@ def test_podman_serves_with_a_key_and_is_repaired(project, hub, podman_host):
     assert answers(chat["baseUrl"], KEY) == 200
     project.destroy().ok()
     assert podman_host.podman.containers() == [] and not podman_host.podman.call("secret", "ls", "--quiet").stdout.strip()
+
+
+def test_podman_of_this_machine_serves(make_project, hub, podman_host):
+    models.add(hub)
+    project = make_project(on=podman_host)
+    project.configure({"box": {"address": "local"}}, {"chat": CHAT})
+    assert "container (podman)" in project.preview().ok().text
+    assert "platform zen" in project.up().ok().text
+    chat = project.outputs()["endpoints"]["chat"]
+    assert (chat["baseUrl"], chat["runtime"]) == ("http://127.0.0.1:8000/v1", "podman")
+    assert models.TINY in podman_host.run_local("curl", "--silent", "--fail", f"{chat['baseUrl']}/models", cwd="/").stdout
+    assert not changes(project.up().ok()) and not changes(project.refresh().ok())
+    project.destroy().ok()
+    assert podman_host.podman.containers() == []
 
 
 def test_podman_is_pinned_to_a_digest(project, hub, podman_host):
@@ -129,9 +144,11 @@ def test_the_host_itself_serves_beyond_the_ssh_session(project, hub, python_host
     models.add(hub)
     project.set_secret("apiKeys.chat", KEY)
     env = f"{python_host.namespace.home}/env"
-    project.configure({"box": python_host.connection()}, {"chat": {**CHAT, "runtime": "host", "pythonEnv": env, "backend": "stock"}})
+    project.configure({"box": python_host.connection()}, {"chat": {**CHAT, "runtime": "host", "pythonEnv": env, "backend": "stock", "cores": 1}})
     up = project.up().ok()
     assert "platform cpu" in up.text
+    bound = python_host.run_local("sh", "-c", "for p in $(pgrep -f '[v]llm.entrypoints'); do taskset -cp $p; done", cwd="/").stdout
+    assert {line.rpartition(" ")[2] for line in bound.splitlines()} == {project.outputs()["endpoints"]["chat"]["placement"]["cpuset_cpus"]}
     url = project.outputs()["baseUrl"]
     assert project.outputs()["endpoints"]["chat"]["runtime"] == "host"
     python_host.ssh.stop()

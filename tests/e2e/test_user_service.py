@@ -53,12 +53,17 @@ def test_the_users_systemd_keeps_the_engine(project, hub, lingering):
     project.set_secret("apiKeys.chat", KEY)
     env = f"{lingering.folder}/ops/env"
     project.configure({"box": lingering.connection(user=USER)}, {"chat": {
-        "kind": "epyc", "host": "box", "model": models.TINY, "maxModelLen": 4096, "kvCacheGib": 1, "runtime": "host", "pythonEnv": env, "backend": "stock"}})
+        "kind": "epyc", "host": "box", "model": models.TINY, "maxModelLen": 4096, "kvCacheGib": 1, "runtime": "host", "pythonEnv": env, "backend": "stock",
+        "cores": 1}})
     assert "answers after" in project.up().ok().text
-    url = project.outputs()["baseUrl"]
+    url, place = project.outputs()["baseUrl"], project.outputs()["endpoints"]["chat"]["placement"]
     assert (user(lingering, "is-active", NAME), user(lingering, "is-enabled", NAME)) == ("active", "enabled")
     supervisor, before = main_process(lingering), processes(lingering)
     assert supervisor in before and len(before) >= 2, "the supervisor and its engine are of the unit"
+    for each in before:
+        where = dict(line.split(":\t", 1) for line in lingering.over_ssh("cat", f"/proc/{each}/status").stdout.splitlines() if ":\t" in line)
+        policies = {line.split()[1] for line in lingering.over_ssh("cat", f"/proc/{each}/numa_maps").stdout.splitlines()}
+        assert each == supervisor or (where["Cpus_allowed_list"], policies) == (place["cpuset_cpus"], {f"bind:{place['cpuset_mems']}"}), "numactl's"
     assert (answers(url), answers(url, KEY)) == (401, 200) and KEY not in user(lingering, "cat", NAME) + json.dumps(project.state())
     assert not changes(project.up().ok()) and not changes(project.refresh().ok())
 

@@ -11,6 +11,7 @@ NEEDED = {
     "dockerd": "docker.io", "docker": "docker.io", "podman": "podman", "sshd": "openssh-server", "ssh": "openssh-client",
     "docker-registry": "docker-registry", "ip": "iproute2", "iptables": "iptables", "unshare": "util-linux",
     "nsenter": "util-linux", "setpriv": "util-linux", "newuidmap": "uidmap", "loginctl": "libpam-systemd", "dbus-daemon": "dbus",
+    "numactl": "numactl",
 }
 """Program -> Debian's package."""
 

@@ -14,7 +14,7 @@ from .processes import BedError
 from .session import open_session
 
 NEEDED = ("ip", "unshare", "nsenter", "setpriv", "dockerd", "docker", "docker-registry", "newuidmap", "loginctl", "dbus-daemon",
-          "ssh", "ssh-keygen", "iptables", "lscpu")
+          "numactl", "ssh", "ssh-keygen", "iptables", "lscpu")
 
 
 class Bed:

@@ -39,7 +39,9 @@ class Project:
                 shutil.copy2(source, self.folder / name)
         (self.folder / ".venv").symlink_to(CHECKOUT / ".venv")
         (self.folder / "stacks").mkdir()
-        (folder / "state").mkdir()
+        for part in ("state", "docker-config"):
+            (folder / part).mkdir()
+        (folder / "docker-config" / "config.json").write_text("{}\n")  # podman runs nothing where DOCKER_CONFIG names a folder without it
         self.environment = base_environment(CHECKOUT, folder)
         if hub_url:
             self.environment["HF_ENDPOINT"] = hub_url
