@@ -48,14 +48,24 @@ def test_codes_that_the_contract_names_are_explained():
         assert f"| `{code}` |" in page
 
 
+EPYC_TESTS = {
+    "planning/families/epyc/test_epyc_": ("gates", "stack"), "planning/families/epyc/test_": ("placing", "launching", "fitting", "golden"),
+    "planning/test_": ("pipeline", "launch", "handoff", "main"), "planning/resolve/test_": ("support",),
+    "planning/health/test_": ("answers", "state", "log_cases", "comparison", "memory"),
+    "e2e/test_": ("endpoint", "runtimes", "digests", "rootless", "user_service", "interrupted"),
+}
+
+
 def test_tests_that_the_epyc_table_names_exist():
     page = (ROOT / "docs/epyc.md").read_text(encoding="utf-8")
-    short = {name: ROOT / f"tests/planning/families/epyc/test_{name}.py" for name in ("placing", "launching", "fitting")}
-    short["gates"] = ROOT / "tests/planning/families/epyc/test_epyc_gates.py"
-    short.update({name: ROOT / f"tests/planning/test_{name}.py" for name in ("pipeline", "launch", "handoff", "main")})
-    short.update({name: ROOT / f"tests/e2e/test_{name}.py" for name in ("endpoint", "runtimes", "digests", "rootless", "user_service")})
+    short = {name: ROOT / f"tests/{start}{name}.py" for start, names in EPYC_TESTS.items() for name in names}
+    short["resolved"] = ROOT / "tests/planning/resolve/test_models.py"
     for name, test in re.findall(r"\b(\w+)::(test_\w+)", page):
         assert f"def {test}(" in short[name].read_text(encoding="utf-8"), f"{name}::{test}"
+    rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in page.splitlines() if line.startswith("| ") and "| statement |" not in line]
+    assert len(rows) > 80
+    for statement, where, test in rows:
+        assert "::test_" in test or (test == "–" and where.startswith(("not the job", "["))), statement
 
 
 def test_tests_that_the_instinct_table_names_exist():

@@ -4,6 +4,7 @@ From the host's tools and libraries, giving the words before `serve`, the preloa
 """
 from __future__ import annotations
 
+from planning.errors import Notes, Warn
 from planning.families.base import Case, Choice
 from planning.launch import cache_mounts
 
@@ -16,6 +17,15 @@ def host_entrypoint(case: Case, choice: Choice) -> tuple[str, ...]:
     else:
         bind = ("taskset", "-c", place.cpuset_cpus or "") if "taskset" in tools else ()
     return (*bind, interpreter(case), "-m", "vllm.entrypoints.cli.main")
+
+
+def unbound(case: Case) -> Notes:
+    """A note where the memory, or nothing at all, is bound."""
+    if "numactl" in case.facts.tools:
+        return Notes()
+    bound = "only the cores are bound, by taskset" if "taskset" in case.facts.tools else "nothing binds the process but the engine's own threads"
+    return Notes.of(Warn("not-bound", f"{case.facts.name} has no numactl: {bound}, and the memory of {case.name} may come from another socket. "
+                                      "Install numactl"))
 
 
 def interpreter(case: Case) -> str:

@@ -12,7 +12,7 @@ from planning.catalog import load_toml
 from planning.errors import Notes, Refusal, Warn
 from planning.families.base import Case, Choice
 from planning.families.epyc.claims import held_bytes
-from planning.families.epyc.host import host_entrypoint, host_environment
+from planning.families.epyc.host import host_entrypoint, host_environment, unbound
 from planning.launch import cache_mounts, cpuset_works, labels, memory_limit_works, runtime_of, token_environment
 from planning.plan import Engine, LaunchSpec, Placement
 from planning.resolve.manifest import ModelSupport
@@ -31,7 +31,8 @@ def launch(case: Case, engine: Engine, support: ModelSupport, choice: Choice, po
     flags = _bench(case, choice, support) if case.request.mode == "bench" else _serve(case, choice, support, port, address)
     ours, environment = dict.fromkeys(options(flags), "plan"), _environment(case, choice)
     notes = (runtimes + mounted + pinning + limiting + check_extra(case.name, case.request.extra_args, ours, load_toml("epyc.toml")["arguments"]["without"])
-             + check_env(case.name, case.request.env, load_toml("epyc.toml")["environment"]["refused"], environment) + _values(case, engine))
+             + check_env(case.name, case.request.env, load_toml("epyc.toml")["environment"]["refused"], environment) + _values(case, engine)
+             + (unbound(case) if runtime == "host" else Notes()))
     entrypoint, command = _words(case, engine, choice, runtime, flags)
     container = runtime in ("docker", "podman", None)
     spec = LaunchSpec(

@@ -58,6 +58,12 @@ def test_variables_that_are_refused(variable):
     assert codes(plan) == ["bad-value"] and "12345" not in plan.refusals[0].text()
 
 
+@pytest.mark.parametrize("variable", ["VLLM_ZENTORCH_WEIGHT_PREPACK", "VLLM_CPU_SGL_KERNEL"])
+def test_variables_that_are_left_alone_and_may_be_set(variable):
+    plan = plan_one("genoa-dual", env={variable: "0"})
+    assert variable not in plan_one("genoa-dual").launch.environment and plan.launch.environment[variable] == "0" and "unknown-variable" not in warned(plan)
+
+
 def test_unknown_variable_is_a_warning():
     assert "unknown-variable" in warned(plan_one("genoa-dual", env={"VLM_LOGGING_LEVEL": "DEBUG"}))
     assert "unknown-variable" not in warned(plan_one("genoa-dual", env={"VLLM_LOGGING_LEVEL": "DEBUG"}))
@@ -131,11 +137,14 @@ def test_podman_keeps_its_own_seccomp_profile():
     assert (plan.launch.runtime, plan.launch.security_opt) == ("podman", ("no-new-privileges",)) and "cpuset-dropped" in warned(plan)
 
 
-@pytest.mark.parametrize("tools, prefix", [
-    (("numactl", "taskset"), ("numactl", "--physcpubind=0-95", "--membind=0")), (("taskset",), ("taskset", "-c", "0-95")), ((), ())])
-def test_host_runtime_binds_with_what_is_there(tools, prefix):
+@pytest.mark.parametrize("tools, prefix, note", [
+    (("numactl", "taskset"), ("numactl", "--physcpubind=0-95", "--membind=0"), None), (("taskset",), ("taskset", "-c", "0-95"), "by taskset"),
+    ((), (), "nothing binds")])
+def test_host_runtime_binds_with_what_is_there(tools, prefix, note):
     facts = replace(host("synthetic-genoa-dual")[0], tools=tools, libraries=("/x/libiomp5.so", "/y/libtcmalloc_minimal.so.4"))
-    launch = plan_one("genoa-dual", facts=facts, runtime="host", pythonEnv="/opt/vllm").launch
+    plan = plan_one("genoa-dual", facts=facts, runtime="host", pythonEnv="/opt/vllm")
+    launch, notes = plan.launch, [warning.message for warning in plan.warnings if warning.code == "not-bound"]
+    assert len(notes) == bool(note) and all(note in text for text in notes)
     assert launch.runtime == "host" and launch.entrypoint == (*prefix, "/opt/vllm/bin/python", "-m", "vllm.entrypoints.cli.main", "serve")
     assert launch.environment["LD_PRELOAD"] == "/y/libtcmalloc_minimal.so.4:/x/libiomp5.so" and launch.mounts == ()
 
