@@ -19,6 +19,7 @@ from planning.request import EndpointRequest, HostConnection
 from providers.host_plan import HostPlan
 from providers.host_probe import HostProbe
 from providers.model_manifest import ModelManifest
+from providers.packed import unpacked
 from providers.transport.address import Target, parse_address
 
 
@@ -64,7 +65,7 @@ class Host(pulumi.ComponentResource):
         self._models[endpoint] = self._manifest(model, request.revision)
         self._keyed += [endpoint] if keyed else []
         planned = pulumi.Output.from_input(self._plan).apply(lambda host_plan: together(host_plan.plans, self._known))
-        return planned.apply(lambda found: found[0][endpoint])
+        return planned.apply(lambda found: unpacked(found[0])[endpoint])
 
     def numa_balancing_off(self) -> pulumi.Resource:
         """One for all endpoints here that ask for it, declared when the first of them is; for who has a plan."""
@@ -78,7 +79,7 @@ class Host(pulumi.ComponentResource):
         resource = _manifests.get(name) or _manifests.setdefault(
             name, ModelManifest(name, model, revision, self.connection if local else None, self.child if local else None))
         return {"model": model, "requested_revision": revision, "connection": self.connection if local else None,
-                "revision": resource.manifest.apply(lambda manifest: (manifest or {}).get("revision"))}
+                "revision": resource.manifest.apply(lambda manifest: (unpacked(manifest) or {}).get("revision"))}
 
     def _connect(self, connection: dict[str, Any]) -> bool:
         """From here on `connection` holds plain values: who has a plan may use them."""

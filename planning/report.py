@@ -74,7 +74,8 @@ def _of_state(resources: list[Any]) -> dict[str, tuple[Mapping[str, Any], Mappin
     for resource in resources:
         kind, outputs = str(resource.get("type", "")).rpartition(":")[2], resource.get("outputs") or {}
         if kind == "HostPlan":
-            plans |= outputs.get("plans") or {}
+            stored = outputs.get("plans") or {}
+            plans |= json.loads(stored) if isinstance(stored, str) else stored
         elif kind == "EndpointHealth":
             seen[str(outputs.get("name"))] = outputs.get("measured") or {}
     return {name: (_planned(plan.get("memory") or {}, plan.get("placement") or {}), seen.get(name, {})) for name, plan in plans.items()}

@@ -12,22 +12,28 @@ from pulumi.output import Unknown
 from pulumi.runtime.rpc import UNKNOWN
 
 from providers import run
+from providers.packed import unpacked
 
 
 class StepProvider(ResourceProvider):
-    """`compared`: fields whose change is an update; `replaced`: fields whose change makes a new resource."""
+    """`compared`: fields whose change is an update; `replaced`: fields whose change makes a new resource; `packed`: fields that
+    hold one text (`providers.packed`)."""
 
     serialize_as_secret_always = False
     compared: ClassVar[tuple[str, ...]] = ()
     replaced: ClassVar[tuple[str, ...]] = ()
+    packed: ClassVar[tuple[str, ...]] = ()
 
     def configure(self, req: ConfigureRequest) -> None:
         run.start(req.config)
 
     def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> DiffResult:
-        replaced = [name for name in self.replaced if olds.get(name) != news.get(name)]
-        changed = replaced or any(olds.get(name) != news.get(name) for name in self.compared)
-        return DiffResult(changes=bool(changed), replaces=replaced)
+        def differs(name: str) -> bool:
+            old, new = olds.get(name), news.get(name)
+            return unpacked(old) != unpacked(new) if name in self.packed else old != new
+
+        replaced = [name for name in self.replaced if differs(name)]
+        return DiffResult(changes=bool(replaced) or any(map(differs, self.compared)), replaces=replaced)
 
     def create(self, props: dict[str, Any]) -> CreateResult:
         return CreateResult(self.name_of(props), dict(props))

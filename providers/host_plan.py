@@ -1,9 +1,9 @@
 """`HostPlan`: fit, place and launch of all endpoints of one host, made together by one pure function.
 
 Inputs: `stack`, `name` (the host), `connection`, `requests` (endpoint -> configuration keys), `models` (endpoint -> which
-manifest), `keyed` (endpoints that have an API key). Found by `check`: `plans` (endpoint -> document of its EndpointPlan), `owner` (a random
+manifest), `keyed` (endpoints that have an API key). Found by `check`: `plans` (packed: endpoint -> document of its EndpointPlan), `owner` (a random
 word on the label of every container of ours: another stack of the same name, in another state, has another one). Found by `read`:
-`drifted` (endpoint -> what is wrong), which the next update takes away again. `set_aside`: the last plans that fitted of endpoints that are
+`drifted` (endpoint -> what is wrong), which the next update takes away again. `set_aside` (packed): the last plans that fitted of endpoints that are
 refused now (their host may be down), so that they come back as they were.
 It is never replaced: the old plans keep every endpoint where it is. `read` raises the generation of what drifted.
 """
@@ -21,11 +21,12 @@ from providers import record, run
 from providers.base import StepProvider, checked, refreshed, unknown
 from providers.model_manifest import manifest_of
 from providers.numbers import whole
+from providers.packed import packed, unpacked
 from providers.transport.address import Target
 
 
 class HostPlanProvider(StepProvider):
-    compared = ("plans",)
+    compared = packed = ("plans",)
 
     def diff(self, id_: str, olds: dict[str, Any], news: dict[str, Any]) -> DiffResult:
         return DiffResult(changes=bool(olds.get("drifted")) or super().diff(id_, olds, news).changes)
@@ -38,38 +39,38 @@ class HostPlanProvider(StepProvider):
         news, kept = {**news, "owner": _owner(olds, news)}, _kept(olds or {})
         if reading.problem:
             plans = {name: _not_read(name, keys, news["name"]) for name, keys in news["requests"].items()}
-            return checked(news, plans=plans, set_aside=_set_aside(plans, kept))
+            return _checked(news, plans, kept)
         proposed = record.read(news["stack"], "proposed", news["name"]) or {}
         new = sorted(set(news["requests"]) - set(kept))
         if new or (olds or {}).get("drifted"):
             reading = run.survey_of(target).result()
         plans = make_plans(news, reading, {**{name: proposed[name] for name in new if name in proposed}, **kept})
         record.write(news["stack"], "proposed", news["name"], {name: plans[name] for name in new} or None)
-        return checked(news, plans=plans, set_aside=_set_aside(plans, kept))
+        return _checked(news, plans, kept)
 
     def create(self, props: dict[str, Any]) -> CreateResult:
         from providers.containers import make_ready
 
-        make_ready(Target.of(props["name"], props["connection"]), props["stack"], props["plans"])
+        make_ready(Target.of(props["name"], props["connection"]), props["stack"], unpacked(props["plans"]))
         return super().create(props)
 
     def update(self, id_: str, olds: dict[str, Any], news: dict[str, Any]) -> UpdateResult:
         from providers.containers import make_ready
 
         before, drifted = _kept(olds), olds.get("drifted") or {}
-        new = {name: plan for name, plan in news["plans"].items() if name in drifted or name not in before}
+        new = {name: plan for name, plan in unpacked(news["plans"]).items() if name in drifted or name not in before}
         make_ready(Target.of(news["name"], news["connection"]), news["stack"], new)
         return super().update(id_, olds, news)
 
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
         from providers.containers import drifted
 
-        before = props.get("plans") or {}
+        before = unpacked(props.get("plans")) or {}
         found = drifted(Target.of(props["name"], props["connection"]), before)
-        plans = {name: {**plan, "generation": int(plan.get("generation") or 0) + (name in found)} for name, plan in before.items()}
+        plans = {name: {**plan, "generation": (plan.get("generation") or 0) + (name in found)} for name, plan in before.items()}
         for name, why in sorted(found.items()):
             print(f"{name} on {props['name']}: {why}; the next `up` replaces its container", flush=True)
-        return refreshed(id_, props, plans=plans, drifted=found)
+        return refreshed(id_, props, plans=packed(plans), drifted=found)
 
 
 def _owner(olds: dict[str, Any] | None, news: dict[str, Any]) -> str:
@@ -83,7 +84,11 @@ def _owner(olds: dict[str, Any] | None, news: dict[str, Any]) -> str:
 
 def _kept(olds: dict[str, Any]) -> dict[str, Any]:
     """Endpoint -> document of its last plan, one that fitted where there was one."""
-    return {**(olds.get("plans") or {}), **(olds.get("set_aside") or {})}
+    return {**(unpacked(olds.get("plans")) or {}), **(unpacked(olds.get("set_aside")) or {})}
+
+
+def _checked(news: dict[str, Any], plans: dict[str, Any], kept: dict[str, Any]) -> CheckResult:
+    return checked(news, plans=packed(plans), set_aside=packed(_set_aside(plans, kept)))
 
 
 def _set_aside(plans: dict[str, Any], kept: dict[str, Any]) -> dict[str, Any]:
@@ -99,7 +104,7 @@ def make_plans(props: dict[str, Any], reading: run.Reading, previous: dict[str, 
 
     requests = {name: parse_endpoint(name, whole(keys))[0] for name, keys in props["requests"].items()}
     manifests = {name: manifest_of(model) for name, model in props["models"].items()}
-    plans = plan_host(props["stack"], reading.facts, reading.survey or HostSurvey(), requests, manifests, previous=whole(previous),
+    plans = plan_host(props["stack"], reading.facts, reading.survey or HostSurvey(), requests, manifests, previous=previous,
                       advertise_address=props.get("advertise_address"), local=props["connection"]["address"] == "local",
                       api_keys=frozenset(props["keyed"]), owner=props.get("owner") or "")
     return {name: document(plan) for name, plan in plans.items()}
@@ -114,7 +119,7 @@ def _not_read(name: str, keys: dict[str, Any], host: str) -> dict[str, Any]:
 
 
 class HostPlan(Resource, module="amd-vllm", name="HostPlan"):
-    plans: pulumi.Output[dict]
+    plans: pulumi.Output[str]
 
     def __init__(self, resource_name: str, inputs: dict[str, Any], opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(HostPlanProvider(), resource_name, {**inputs, "plans": None, "owner": None}, opts)

@@ -1,6 +1,6 @@
 """`HostProbe`: the facts of one host, read at preview time. `read` shows drift of the hardware.
 
-Inputs: `name` and the host's connection keys. Found by `check`: `facts` (compact, empty if it could not be read),
+Inputs: `name` and the host's connection keys. Found by `check`: `facts` (packed, empty if it could not be read),
 `summary` (one line), `warnings` and `problem` (why there are no facts; empty values stand for none, as the engine
 drops None and takes it for unknown). A host that cannot be read is a value, not an error.
 """
@@ -18,17 +18,19 @@ from planning.errors import printable
 from providers import run
 from providers.base import StepProvider, checked, refreshed, unknown
 from providers.model_manifest import read_ahead
+from providers.packed import packed, unpacked
 from providers.transport.address import Target
 
 MOST_CHANGES = 10
 
 
 class HostProbeProvider(StepProvider):
+    packed = ("facts",)
     compared = ("facts", "problem", "address", "identity_file", "known_hosts", "accept_new_host_key")
 
     def check(self, olds: dict[str, Any], news: dict[str, Any]) -> CheckResult:
         if unknown(news):
-            return checked(news, facts={}, summary="", warnings=[], problem={}, pending=True)
+            return checked(news, facts="", summary="", warnings=[], problem={}, pending=True)
         target = Target.of(news["name"], news)
         run.once(("planner",), _load_planner)
         if not (olds or {}).get("facts"):
@@ -40,7 +42,7 @@ class HostProbeProvider(StepProvider):
         found = _found(Target.of(props["name"], props))
         if found["problem"]:
             found["facts"] = props.get("facts")  # what a host was does not change because it is away
-        for line in [*_changes(props.get("facts") or {}, found["facts"] or {})][:MOST_CHANGES]:
+        for line in [*_changes(unpacked(props.get("facts")) or {}, unpacked(found["facts"]) or {})][:MOST_CHANGES]:
             print(f"{props['name']}: {line}", flush=True)
         return refreshed(id_, props, **found)
 
@@ -82,13 +84,13 @@ def _found(target: Target) -> dict[str, Any]:
 
     reading = run.facts_of(target).result()
     if reading.problem:
-        return {"facts": {}, "summary": f"{target.name}: not read", "warnings": [], "problem": asdict(reading.problem)}
-    return {"facts": kept(reading.facts), "summary": detect.summary(reading.facts),
+        return {"facts": "", "summary": f"{target.name}: not read", "warnings": [], "problem": asdict(reading.problem)}
+    return {"facts": packed(kept(reading.facts)), "summary": detect.summary(reading.facts),
             "warnings": [asdict(warning) for warning in reading.facts.warnings], "problem": {}}
 
 
 class HostProbe(Resource, module="amd-vllm", name="HostProbe"):
-    facts: pulumi.Output[dict]
+    facts: pulumi.Output[str]
     summary: pulumi.Output[str]
     warnings: pulumi.Output[list]
     problem: pulumi.Output[dict]

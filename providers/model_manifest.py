@@ -1,6 +1,6 @@
 """`ModelManifest`: what the Hub says about a model, at a commit that stays pinned until the requested revision changes.
 
-Inputs: `model`, `requested_revision`, and for a directory on a host its connection. Found by `check`: `manifest` (compact).
+Inputs: `model`, `requested_revision`, and for a directory on a host its connection. Found by `check`: `manifest` (packed).
 A model that cannot be read is a value (refusals in the manifest); it is read again in the next run.
 """
 from __future__ import annotations
@@ -14,10 +14,12 @@ from pulumi.dynamic import CheckResult, Resource
 from planning.resolve.manifest import ModelManifest as Manifest
 from providers import run
 from providers.base import StepProvider, checked, unknown
+from providers.packed import packed, unpacked
 from providers.transport.address import Target
 
 
 class ModelManifestProvider(StepProvider):
+    packed = ("manifest",)
     compared = ("manifest", "model", "requested_revision")
 
     def name_of(self, props: dict[str, Any]) -> str:
@@ -29,11 +31,11 @@ class ModelManifestProvider(StepProvider):
         if unknown(news):
             return checked(news, manifest=None)
         same = all((olds or {}).get(key) == news.get(key) for key in ("model", "requested_revision", "connection"))
-        known = resolve.manifest_from_dict(olds["manifest"]) if same and olds.get("manifest") else None
+        known = resolve.manifest_from_dict(unpacked(olds["manifest"])) if same and olds.get("manifest") else None
         if known is None:
             read_ahead()
         manifest = manifest_of(news, known)
-        return checked(news, manifest=resolve.manifest_to_dict(manifest))
+        return checked(news, manifest=packed(resolve.manifest_to_dict(manifest)))
 
 
 def manifest_of(props: dict[str, Any], known: Manifest | None = None) -> Manifest:
@@ -70,7 +72,7 @@ def _read(props: Mapping[str, Any]) -> Manifest:
 
 
 class ModelManifest(Resource, module="amd-vllm", name="ModelManifest"):
-    manifest: pulumi.Output[dict]
+    manifest: pulumi.Output[str]
 
     def __init__(self, resource_name: str, model: str, revision: str, connection: dict[str, Any] | None = None,
                  opts: pulumi.ResourceOptions | None = None) -> None:

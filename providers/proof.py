@@ -57,7 +57,7 @@ class Subject:
 
     @classmethod
     def of(cls, endpoint: str, plan: Mapping[str, Any]) -> Subject:
-        launch, proof = whole(plan["launch"]), whole(plan["health"])
+        launch, proof = plan["launch"], plan["health"]
         return cls(endpoint, launch["runtime"], launch["container_name"], launch["bind_address"], launch["port"], plan["handoff"]["model"],
                    proof["path"], proof["body"], proof.get("requires_log"), proof["deadline_seconds"],
                    planned_bytes(plan.get("memory"), int((plan.get("placement") or {}).get("tensor_parallel_size") or 1)), proof.get("stall_seconds"))

@@ -16,10 +16,10 @@ PLAN = {"memory": {"kv_cache_tokens": 2097152.0, "max_concurrency": 512.0, "max_
         "placement": {"tensor_parallel_size": 1.0}}
 
 
-def state(plan=PLAN, measured=MEASURED):
+def state(plan=PLAN, measured=MEASURED, stored=json.dumps):
     return {"version": 3, "deployment": {"resources": [
         {"type": "pulumi:pulumi:Stack", "urn": "u"},
-        {"type": "pulumi-python:dynamic/amd-vllm:HostPlan", "outputs": {"name": "box", "plans": {"chat": plan}}},
+        {"type": "pulumi-python:dynamic/amd-vllm:HostPlan", "outputs": {"name": "box", "plans": stored({"chat": plan})}},
         {"type": "pulumi-python:dynamic/amd-vllm:EndpointHealth", "outputs": {"name": "chat", "measured": measured}}]}}
 
 
@@ -30,8 +30,9 @@ def answer(capsys, monkeypatch, document, *words):
     return status, out.out, out.err
 
 
-def test_state_gives_all_figures(capsys, monkeypatch):
-    status, out, _ = answer(capsys, monkeypatch, state())
+@pytest.mark.parametrize("stored", [json.dumps, dict], ids=["packed", "as older states have it"])
+def test_state_gives_all_figures(capsys, monkeypatch, stored):
+    status, out, _ = answer(capsys, monkeypatch, state(stored=stored))
     rows = [line.split() for line in out.splitlines()]
     assert status == 0 and ["chat", "KV", "cache,", "tokens", "2,097,152", "2,097,152"] in rows and ["chat", "weights", "0.7", "MiB", "-"] in rows
     assert ["chat", "start", "to", "serving,", "s", "-", "34"] in rows

@@ -14,6 +14,7 @@ from providers.endpoint_start import EndpointStartProvider
 from providers.host_plan import HostPlanProvider
 from providers.host_probe import HostProbeProvider
 from providers.model_manifest import ModelManifestProvider
+from providers.packed import packed, unpacked
 from providers.proof import Subject
 from tests.planning.paper import MODEL, model
 
@@ -54,20 +55,30 @@ def engine(props: dict) -> dict:
     return without_none(json.loads(json.dumps(props)))
 
 
+def plans(props: dict) -> dict:
+    return unpacked(props["plans"])
+
+
+def floats(value):
+    """As an older state holds what is packed today: the values themselves, every number a float, nothing that is None."""
+    return json.loads(packed(value), parse_int=float)
+
+
 def test_plans_of_an_older_state_stay_as_they_are(tmp_path):
     provider, folder = HostPlanProvider(), recorded(tmp_path)
     first = engine(provider.check({}, news(folder)).inputs)
-    assert first["owner"] and first["plans"]["chat"]["launch"]["labels"]["amd-vllm.owner"] == first["owner"]
+    assert first["owner"] and plans(first)["chat"]["launch"]["labels"]["amd-vllm.owner"] == first["owner"]
     old = engine(provider.check({"plans": {"other": {}}}, news(folder)).inputs)          # from before there were owners
     for key in ("owner", "set_aside"):
         old.pop(key)
+    old["plans"] = floats(plans(old))                                                        # and before they were packed
     assert "amd-vllm.owner" not in old["plans"]["chat"]["launch"]["labels"]
     again()
     new = provider.check(old, news(folder)).inputs
     assert not provider.diff("box", old, engine(new)).changes
     del old["plans"]["chat"]["generation"]
     read = provider.read("box", old)
-    assert read.outs["plans"]["chat"]["generation"] == 0 and read.outs["drifted"] == {}
+    assert plans(read.outs)["chat"]["generation"] == 0 and read.outs["drifted"] == {}
     assert provider.update("box", {}, engine(new)).outs["plans"]
 
 
@@ -77,14 +88,14 @@ def test_an_endpoint_whose_host_was_away_comes_back_as_it_was(tmp_path):
     folder.rename(tmp_path / "away")
     again()
     away = engine(provider.check(first, news(folder)).inputs)
-    assert away["plans"]["chat"]["verdict"] == "refused" and away["set_aside"]["chat"] == first["plans"]["chat"]
+    assert plans(away)["chat"]["verdict"] == "refused" and unpacked(away["set_aside"]) == plans(first)
     again()
     still = engine(provider.check(away, news(folder)).inputs)
     assert still["set_aside"] == away["set_aside"]
     (tmp_path / "away").rename(folder)
     again()
     back = engine(provider.check(still, news(folder)).inputs)
-    assert back["plans"] == first["plans"] and back["set_aside"] == {} and back["owner"] == first["owner"]
+    assert back["plans"] == first["plans"] and unpacked(back["set_aside"]) == {} and back["owner"] == first["owner"]
 
 
 def test_what_drifted_is_an_update_until_it_was_made(tmp_path):
@@ -123,9 +134,10 @@ def test_a_gpu_that_is_gone_and_another_driver_are_told(tmp_path, capsys):
     capsys.readouterr()
     assert engine(provider.read("box", first).outs) == first and capsys.readouterr().out == ""
     again()
-    changed = {**first, "facts": {**first["facts"], "gpus": {**first["facts"]["gpus"], "driver_version": "1.0", "devices": [
-        *first["facts"]["gpus"]["devices"], first["facts"]["gpus"]["devices"][0]]}}}
-    provider.read("box", changed)
+    facts = floats(unpacked(first["facts"]))                                                 # as they were before they were packed
+    assert not provider.diff("box", {**first, "facts": facts}, first).changes
+    changed = {**facts, "gpus": {**facts["gpus"], "driver_version": "1.0", "devices": [*facts["gpus"]["devices"], facts["gpus"]["devices"][0]]}}
+    provider.read("box", {**first, "facts": changed})
     told = capsys.readouterr().out
     assert "box: gpus.devices were 9, are 8" in told and "gpus.driver_version was '1.0'" in told
 
@@ -134,4 +146,7 @@ def test_a_manifest_of_another_version_is_read(tmp_path):
     manifest = {**manifest_to_dict(model()), "of_the_future": 1}
     manifest.pop("warnings", None)
     props = {"model": MODEL, "requested_revision": "main"}
-    assert ModelManifestProvider().check({**props, "manifest": manifest}, props).inputs["manifest"]["revision"]
+    assert ModelManifestProvider().check({**props, "manifest": manifest}, props).inputs["manifest"]
+    packed_too = {**props, "manifest": packed(manifest)}
+    assert unpacked(ModelManifestProvider().check(packed_too, props).inputs["manifest"])["revision"]
+    assert not ModelManifestProvider().diff("m", {**props, "manifest": floats(manifest)}, packed_too).changes

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from providers.packed import unpacked
 from tests.real import flow, image, load, memory
 
 LENGTH, AT_ONCE, SECONDS = 8192, 4, 60
@@ -17,7 +18,7 @@ def loaded(milan, model, make_project):
     project = make_project()
     project.configure({"box": milan.connection()}, {"chat": flow.endpoint(model, maxModelLen=LENGTH, concurrency=AT_ONCE, extraArgs=["--enforce-eager"])})
     project.up(timeout=flow.UP_SECONDS).ok()
-    outputs, plan = project.outputs(), project.resource("pulumi-python:dynamic/amd-vllm:HostPlan")["outputs"]["plans"]["chat"]
+    outputs, plan = project.outputs(), unpacked(project.resource("pulumi-python:dynamic/amd-vllm:HostPlan")["outputs"]["plans"])["chat"]
     longest = LENGTH - load.ANSWER
     with memory.watch(milan) as seen:
         idle = seen.cgroup_peak_bytes
