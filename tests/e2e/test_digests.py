@@ -1,4 +1,4 @@
-"""Images pinned to a digest under Docker, from a real registry: what is asked for runs and is recorded; what is not there stops the `up`."""
+"""Images from a real registry, pinned to a digest or not: what is asked for runs and is recorded; what is not there, or blocked, is not started."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import pytest
 
 from tests.e2e import models
 from tests.e2e.bed import images
+from tests.e2e.bed.namespace import USER
+from tests.e2e.bed.podman import Podman
 from tests.e2e.bed.registry import ADDRESS, Registry
 from tests.e2e.test_endpoint import changes
 from tests.e2e.test_runtimes import answers
@@ -78,3 +80,29 @@ def test_without_a_digest_the_one_that_runs_is_recorded(project, hub, genoa, reg
     assert len(digests(genoa, runs(genoa))) == 2, "the mirror's stands first there"
     started = project.resource("pulumi-python:dynamic/amd-vllm:EndpointStart")["outputs"]
     assert (started["image_digest"], f"sha256:{started['image_id']}") == (f"{NAME}@{given}", runs(genoa)), "in the state, beside the image's id"
+
+
+def test_a_stack_that_is_blocked_is_seen_after_the_pull_and_before_the_start(project, hub, genoa, registry):
+    models.add(hub)
+    registry.push(images.Image(TAG, images.STOCK))
+    project.configure({"box": genoa.connection()}, {"chat": CHAT})
+    assert "stack not probed yet" in project.preview().ok().text and TAG not in genoa.engine.docker("images", "--format", "{{.Repository}}:{{.Tag}}").stdout
+    blocked = project.up().failed()
+    assert "[blocked]" in blocked.text and "platform cpu" in blocked.text and "nothing runs" in blocked.text
+    assert TAG in genoa.engine.docker("images", "--format", "{{.Repository}}:{{.Tag}}").stdout and genoa.engine.containers(everything=False) == []
+
+
+def test_a_users_podman_pulls_by_digest(project, hub, make_host):
+    host = make_host("genoa-small", docker=False)
+    podman, made = Podman(host.namespace, rootless=True), Registry(host).start()
+    podman.configure()
+    first, second = (made.push_by_podman(images.zentorch(TAG, build=build), podman) for build in ("first", "second"))
+    models.add(hub)
+    project.configure({"box": host.connection(user=USER)}, {"chat": {**CHAT, "imageDigest": first}})
+    up = project.up().ok()
+    chat = project.outputs()["endpoints"]["chat"]
+    assert f"pulling {NAME}@{first}" in up.text and first != second and chat["imageDigest"] == f"{NAME}@{first}" and answers(chat["baseUrl"]) == 200
+    project.configure({"box": host.connection(user=USER)}, {"chat": {**CHAT, "imageDigest": NOWHERE}})
+    refused = project.up().failed()
+    assert "could not be pulled" in refused.text and "manifest unknown" in refused.text and answers(chat["baseUrl"]) == 200
+    project.destroy().ok()

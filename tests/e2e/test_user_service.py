@@ -41,7 +41,8 @@ def processes(host) -> list[str]:
     """Ids of what is in the unit's cgroup, seen on the host."""
     group = user(host, "show", NAME, "--property=ControlGroup", "--value")
     assert group.endswith(f"user@{USER_ID}.service/app.slice/{NAME}.service")
-    return host.run_local("cat", f"/sys/fs/cgroup/systemd{group}/cgroup.procs", cwd="/").stdout.split()
+    found = 'cat "/sys/fs/cgroup/systemd$1/cgroup.procs" 2>/dev/null || cat "/sys/fs/cgroup$1/cgroup.procs"'
+    return host.run_local("sh", "-c", found, "sh", group, cwd="/").stdout.split()
 
 
 def main_process(host) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import subprocess
+from pathlib import Path
 
 from .namespace import USER_ID, USER_RUNTIME, Namespace
 from .processes import run, start, stop, wait_until
 
 SETTINGS = {  # podman's own limits ask for more than a user may
     "containers.conf": '[containers]\ndefault_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]\n',
+    "registries.conf": '[[registry]]\nlocation = "127.0.0.1:5000"\ninsecure = true\n',  # the bed's own, `registry.Registry`
     "storage.conf": '[storage]\ndriver = "vfs"\n',
 }
 
@@ -26,16 +28,20 @@ class Podman:
         """`podman …` on the host."""
         return run(*self._namespace.inside(*self._as_user(), "podman", *words), check=check, timeout=timeout, **options)
 
+    @property
+    def home(self) -> Path:
+        return self._namespace.folder / ("ops" if self._rootless else "home")
+
     def _as_user(self) -> list[str]:
         if not self._rootless:
             return []
-        home = self._namespace.folder / "ops"
+        home = self.home
         return ["setpriv", f"--reuid={USER_ID}", f"--regid={USER_ID}", "--clear-groups", "env", f"--chdir={home}", f"HOME={home}",
                 f"XDG_RUNTIME_DIR={USER_RUNTIME}"]
 
     def configure(self) -> None:
         """The user's settings, before the first use."""
-        folder = self._namespace.folder / "ops" / ".config" / "containers"
+        folder = self.home / ".config" / "containers"
         folder.mkdir(parents=True)
         for name, text in SETTINGS.items():
             (folder / name).write_text(text)
