@@ -6,28 +6,21 @@ import json
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from tests.e2e import models
+from tests.e2e.bed.checkout import MAKES, copy
 from tests.e2e.bed.hub import HubDoor
+from tests.e2e.bed.project import CHECKOUT, PROGRAM
 from tests.e2e.bed.pulumi_run import NOT_OURS
-
-CHECKOUT = Path(__file__).resolve().parents[2]
-COPIED = ("Makefile", "Pulumi.yaml", "__main__.py", "components", "data", "planning", "providers", "tools", "toolchain", "requirements.txt",
-          "requirements-dev.txt", ".amd-vllm")
 
 
 @pytest.fixture
 def checkout(tmp_path):
     """A copy of the checkout that `make setup` finds ready."""
-    for name in COPIED:
-        source = CHECKOUT / name
-        if source.is_dir():
-            shutil.copytree(source, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "record-*"))
-        else:
-            shutil.copy2(source, tmp_path / name)
+    for name in (*PROGRAM, *MAKES):
+        copy(name, tmp_path)
     (tmp_path / ".venv").symlink_to(CHECKOUT / ".venv")
     shutil.copy2(CHECKOUT / ".passphrase", tmp_path / ".passphrase")
     (tmp_path / "stacks").mkdir()

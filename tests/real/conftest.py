@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.bed.bed import Bed
+from tests.e2e.bed.checkout import Checkout
 from tests.e2e.bed.host import Host
-from tests.e2e.bed.project import Project
 from tests.real import image, tiny_model
 from tests.real.store import StoredEngine
 
@@ -66,12 +66,12 @@ def model(bed: Bed) -> Path:
 
 
 @pytest.fixture(scope="module")
-def make_project(bed: Bed) -> Iterator[Callable[..., Project]]:
-    """`make_project()`, or `make_project(on=host)` to run Pulumi on that host."""
-    made: list[Project] = []
+def make_project(bed: Bed) -> Iterator[Callable[..., Checkout]]:
+    """`make_project()`, or `make_project(on=host)` to run make and Pulumi on that host."""
+    made: list[Checkout] = []
 
-    def make(on: Host | None = None) -> Project:
-        made.append(Project(bed.folder / f"project-{next(_numbers)}", on=on))
+    def make(on: Host | None = None) -> Checkout:
+        made.append(Checkout(bed.folder / f"project-{next(_numbers)}", on=on))
         return made[-1]
     yield make
     for project in made:

@@ -15,13 +15,14 @@ EAGER = {"extraArgs": ["--enforce-eager"]}
 
 @pytest.fixture(scope="module", params=["ssh", "local"])
 def deployed(request, milan, model, make_project) -> Iterator[SimpleNamespace]:
-    """One stack on the host, brought up by Pulumi: from here over SSH, or on the host with `address: local`."""
+    """One stack on the host, brought up by `make up`: from here over SSH, or on the host with HOST=local."""
     on = milan if request.param == "local" else None
     project = make_project(on=on)
     connection = {"address": "local"} if on else milan.connection()
-    made = SimpleNamespace(project=project, host=milan, on=on, where=request.param, times={},
-                           configure=lambda **more: project.configure({"box": connection}, {"chat": flow.endpoint(model, **more)}))
-    made.configure(**({} if made.where == "ssh" else EAGER))
+    first = {} if request.param == "ssh" else EAGER
+    project.configure({"box": connection}, {"chat": flow.endpoint(model, **first)})
+    made = SimpleNamespace(project=project, host=milan, on=on, first=first, times={},
+                           up=lambda **more: project.make_up(connection, flow.endpoint(model, **more), flow.UP_SECONDS))
     yield made
     image.told(f"\nreal vLLM, {request.param}, seconds: {made.times}")
 
@@ -41,7 +42,7 @@ def test_preview_plans_the_stock_image(deployed):
 
 
 def test_up_serves_and_compares(deployed):
-    seen = timed(deployed, "up", deployed.project.up(timeout=flow.UP_SECONDS)).ok()
+    seen = timed(deployed, "up", deployed.up(**deployed.first)).ok()
     assert "planned 2,097,152 tokens, measured 2,097,152" in seen.text
 
 
@@ -61,7 +62,9 @@ def test_measured_is_what_the_engine_said(deployed):
 
 
 def test_up_again_changes_nothing(deployed):
-    timed(deployed, "up again", deployed.project.up("--expect-no-changes")).ok()
+    seen = timed(deployed, "up again", deployed.up(**deployed.first)).ok()
+    assert "unchanged" in seen.text and not any(word in seen.text for word in ("created", "updated", "replaced")), seen.text
+    deployed.project.up("--expect-no-changes").ok()
 
 
 def test_refresh_changes_nothing(deployed):
@@ -71,8 +74,7 @@ def test_refresh_changes_nothing(deployed):
 
 def test_a_changed_length_replaces_the_container(deployed, openai):
     before = flow.container(deployed.host)["Id"]
-    deployed.configure(maxModelLen=2048, **EAGER)
-    seen = timed(deployed, "up with another maxModelLen", deployed.project.up(timeout=flow.UP_SECONDS)).ok()
+    seen = timed(deployed, "up with another maxModelLen", deployed.up(maxModelLen=2048, **EAGER)).ok()
     assert flow.container(deployed.host)["Id"] != before, seen.text
     outputs = deployed.project.outputs()
     assert outputs["endpoints"]["chat"]["measured"]["max_concurrency"] == 1024.0
@@ -87,13 +89,13 @@ def test_a_hurt_engine_is_seen_and_repaired(deployed, openai, hurt):
     time.sleep(5)
     seen = timed(deployed, f"refresh after {hurt.__name__}", deployed.project.refresh("--skip-preview", timeout=400)).ok()
     assert "the next `up`" in seen.text, seen.text
-    again = timed(deployed, f"up after {hurt.__name__}", deployed.project.up(timeout=flow.UP_SECONDS)).ok()
+    again = timed(deployed, f"up after {hurt.__name__}", deployed.up(maxModelLen=2048, **EAGER)).ok()
     after = flow.container(deployed.host)
     assert (after["Id"], after["State"]["StartedAt"]) != (before["Id"], before["State"]["StartedAt"]), again.text
     flow.ask_as_told(deployed.project.outputs(), openai, deployed.on)
 
 
 def test_destroy_leaves_nothing(deployed):
-    timed(deployed, "destroy", deployed.project.destroy(timeout=300)).ok()
+    timed(deployed, "destroy", deployed.project.make_destroy()).ok()
     assert deployed.host.engine.containers() == []
     assert deployed.project.resources() == []

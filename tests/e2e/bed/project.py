@@ -120,11 +120,13 @@ class Project:
         command = ["pulumi", "-C", str(self.folder), "--non-interactive", "--color", "never", *words]
         if words[0] in ("preview", "up", "refresh", "destroy", "stack", "config") and "--stack" not in words and words[:2] != ("stack", "init"):
             command += ["--stack", STACK]
-        environment = dict(self.environment)
-        if self._on:
-            environment["HOME"] = str(self._on.namespace.home)
-            command = self._on.namespace.inside("env", f"--chdir={self.folder}", *command)
-        return Running(command, environment, text)
+        return Running(*self.placed(command, self.environment), text)
+
+    def placed(self, command: list[str], environment: dict[str, str]) -> tuple[list[str], dict[str, str]]:
+        """Command and environment for where this project's commands run: here, or on its host."""
+        if not self._on:
+            return command, dict(environment)
+        return self._on.namespace.inside("env", f"--chdir={self.folder}", *command), {**environment, "HOME": str(self._on.namespace.home)}
 
     def close(self) -> None:
         """Take down what is up, for good. A failing destroy is no failure of the test that comes here."""
