@@ -91,5 +91,5 @@ def _wait(probes: list[Probe], seconds: int) -> str:
             f'while [ "$(date +%s)" -lt "$end" ]; do\n'
             f'  open=; for n in {names}; do [ -e "$d/$n.status" ] || {{ open=1; break; }}; done\n'
             f'  [ -n "$open" ] || break\n'
-            f'  sleep 0.1 2>/dev/null || sleep 1\n'
+            f'  sleep 0.05 2>/dev/null || sleep 1\n'
             f'done')
