@@ -124,19 +124,17 @@ def wait(target: Target, subject: Subject, api_key: str | None, say: Callable[[s
     connection, told = Connection(target), ("", 0.0)
     patience = Patience(subject.endpoint, subject.deadline_seconds, subject.stall_seconds)
     runtime = runtime_of(subject.runtime)
-    seen, _ = runtime.look(connection, subject.container, 1)
-    restarts = int((seen or {}).get("RestartCount") or 0)
-    if seen and seen["State"].get("Status") in ("exited", "stopped", "created", "configured"):
-        say("the container is stopped; starting it again")
-        runtime.start(connection, subject.container)
-    lost = None
+    restarts = lost = None
     while True:
         elapsed = patience.elapsed
         try:
+            restarts = _awake(connection, subject, say) if restarts is None else restarts
             problem, log = prove(connection, subject, api_key, restarts)
             lost = None
+        except NotReady:
+            raise
         except TransportError:
-            lost = lost or elapsed
+            lost = elapsed if lost is None else lost
             if elapsed - lost > LOST_SECONDS:
                 raise
             time.sleep(POLL_SECONDS)
@@ -153,6 +151,19 @@ def wait(target: Target, subject: Subject, api_key: str | None, say: Callable[[s
             told = (phase, elapsed)
             say(f"{phase}, {elapsed:.0f} s")
         time.sleep(POLL_SECONDS)
+
+
+def _awake(connection: Connection, subject: Subject, say: Callable[[str], None]) -> int:
+    """How often the runtime has started it again until now. Starts what is stopped; raises NotReady when that fails."""
+    runtime = runtime_of(subject.runtime)
+    seen, _ = runtime.look(connection, subject.container, 1)
+    if seen and seen["State"].get("Status") in ("exited", "stopped", "created", "configured"):
+        say("the container is stopped; starting it again")
+        try:
+            runtime.start(connection, subject.container)
+        except CommandFailed as error:
+            raise NotReady(error.refusal, None, ()) from None
+    return int((seen or {}).get("RestartCount") or 0)
 
 
 def still_answers(target: Target, subject: Subject) -> Refusal | None:

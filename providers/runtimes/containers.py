@@ -15,7 +15,12 @@ from providers.transport.ssh import Connection
 
 STACK_SECONDS, FETCH_SECONDS = 120, 6 * 3600
 
-_INSPECT = 'rt=$1; shift; for name in "$@"; do "$rt" inspect --type container "$name" 2>/dev/null || echo "[]"; done'
+_INSPECT = '''rt=$1; shift
+for name in "$@"; do
+  if seen=$("$rt" inspect --type container "$name" 2>/dev/null); then printf '%s\\n' "$seen"; continue; fi
+  said=$("$rt" inspect --type container "$name" 2>&1 >/dev/null)
+  case $said in *"o such container"*) echo "[]" ;; *) printf '%s\\n' "$said" >&2; exit 1 ;; esac
+done'''
 _LOOK = '"$1" inspect --type container "$2" && echo --amd-vllm-log-- && "$1" logs --tail "$3" "$2" 2>&1 | head -c 4000000'
 _START = '''set -eu
 [ -z "$3" ] || "$1" update --cpuset-mems "$3" "$2" >/dev/null
@@ -88,7 +93,7 @@ class Containers:
         check(connection, result, f"the container {name} could not be removed")
 
     def inspect(self, connection: Connection, names: Sequence[str]) -> dict[str, Mapping[str, Any] | None]:
-        result = connection.run(_INSPECT, arguments=[self.command, *names])
+        result = check(connection, connection.run(_INSPECT, arguments=[self.command, *names]), f"{self.command} did not tell of its containers")
         decoder, text, found = json.JSONDecoder(), result.stdout.lstrip(), []
         while text:
             value, end = decoder.raw_decode(text)
@@ -98,6 +103,8 @@ class Containers:
 
     def look(self, connection: Connection, name: str, lines: int = LOG_LINES) -> tuple[Mapping[str, Any] | None, str]:
         result = connection.run(_LOOK, arguments=[self.command, name, str(lines)])
+        if result.status and "no such container" not in result.stderr.lower():
+            check(connection, result, f"{self.command} did not tell of {name}")
         head, _, log = result.stdout.partition("--amd-vllm-log--\n")
         return (json.loads(head)[0], log) if result.status == 0 and head.strip() else (None, "")
 

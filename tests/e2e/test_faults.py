@@ -65,6 +65,16 @@ def test_a_failed_start_is_tried_again_by_the_next_up_and_never_turns_green_by_i
     declared(fresh, genoa)
 
 
+def test_a_failed_container_that_somebody_removed_is_told_and_made_anew(fresh, genoa):
+    fresh.configure({"box": genoa.connection()}, {"chat": {**CHAT, "env": {"STAND_IN_FAIL": "crash-at-load"}}})
+    fresh.up().failed()
+    genoa.engine.docker("rm", NAME)
+    seen = fresh.up().failed()
+    assert f"[no-container] chat: {NAME} is gone" in seen.text and "Do this: run `pulumi up --refresh`" in seen.text, seen.report()
+    again = fresh.up("--refresh").failed()
+    assert "[engine-failed]" in again.text and genoa.engine.containers() == [NAME]
+
+
 def test_refresh_sees_an_engine_that_lies(fresh, genoa):
     fresh.up().ok()
     for fail, told in (("error-body-200", "[error-answer]"), ("empty-choices", "[empty-answer]"), ("wrong-model-name", "[wrong-model]"),

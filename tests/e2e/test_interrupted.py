@@ -8,12 +8,13 @@ import time
 
 import pytest
 
+from providers.packed import unpacked
 from tests.e2e import models
 from tests.e2e.bed.processes import BedError
 from tests.e2e.conftest import ZENTORCH
 from tests.e2e.test_faults import CHAT, NAME, declared, until
 
-CREATING = "docker:index:Container chat creating"
+CREATING, DELETING = "docker:index:Container chat creating", "docker:index:Container chat deleting"
 
 
 @pytest.fixture
@@ -60,13 +61,13 @@ def test_up_that_is_stopped_in_the_middle_is_finished_by_the_next(fresh, begin, 
     assert not genoa.engine.containers()
 
 
-def test_destroy_that_is_killed_is_finished_by_the_next_up_or_destroy(fresh, begin, genoa):
+def test_destroy_that_is_stopped_is_finished_by_the_next_up_or_destroy(fresh, begin, genoa):
     fresh.up().ok()
-    for finish in (fresh.up, fresh.destroy):
+    for finish, how in ((fresh.up, "killed"), (fresh.destroy, "interrupted")):
         running = begin("destroy")
-        until(lambda running=running: "docker:index:Container chat deleting" in running.so_far(), "the deletion")
+        until(lambda running=running: DELETING in running.so_far(), "the deletion")
         with frozen(genoa):
-            stop(running, "killed")
+            stop(running, how)
         unlock(fresh)
         if finish == fresh.up and NAME not in genoa.engine.containers():
             assert "pulumi up --refresh" in fresh.up().failed().text
@@ -89,11 +90,60 @@ def test_a_network_that_is_cut_while_it_waits(fresh, begin, genoa):
     declared(fresh, genoa)
 
 
+def test_a_short_cut_while_it_waits_is_lived_through(fresh, begin, genoa):
+    running = begin("up")
+    until(lambda: NAME in genoa.engine.containers(everything=False), "a running container")
+    genoa.ssh.stop()
+    time.sleep(3)
+    assert running.process.poll() is None, running.so_far()
+    genoa.ssh.start()
+    running.wait(120).ok()
+    declared(fresh, genoa)
+
+
+@pytest.mark.parametrize("operation", ["up", "destroy"])
+def test_ssh_that_is_cut_while_a_container_is_made_or_removed(fresh, begin, genoa, operation):
+    """Docker does what it was asked for when nobody hears of it any more."""
+    if operation == "destroy":
+        fresh.up().ok()
+    running = begin(operation)
+    until(lambda: (CREATING if operation == "up" else DELETING) in running.so_far(), "the container's step")
+    with frozen(genoa):
+        time.sleep(1)
+        genoa.ssh.stop()
+    seen = running.wait(120).failed()
+    assert "Traceback" not in seen.text and ("ssh" in seen.text or "EOF" in seen.text), seen.report()
+    genoa.ssh.start()
+    fresh.refresh("--clear-pending-creates").ok()
+    fresh.up().ok()
+    declared(fresh, genoa)
+
+
+def test_a_host_that_is_lost_between_preview_and_up(fresh, genoa):
+    fresh.preview().ok()
+    genoa.cut_network()
+    lost = fresh.up("--skip-preview").failed()
+    assert "[host-unreachable] box" in lost.text and "Traceback" not in lost.text
+    assert not genoa.engine.containers()
+    genoa.restore_network()
+    fresh.up().ok()
+    declared(fresh, genoa)
+
+
+def test_docker_that_is_restarted_while_it_waits(fresh, begin, genoa):
+    running = begin("up")
+    until(lambda: NAME in genoa.engine.containers(everything=False), "a running container")
+    genoa.stop_docker()
+    genoa.start_docker()
+    running.wait(200).ok()
+    declared(fresh, genoa)
+
+
 def test_docker_that_is_restarted_keeps_what_is_declared(fresh, genoa):
     fresh.up().ok()
     genoa.stop_docker()
-    seen = fresh.refresh().text
-    assert "Traceback" not in seen
+    seen = fresh.refresh().failed().text
+    assert "Cannot connect to the Docker daemon" in seen and "box: docker.reachable was True, is False" in seen and "Traceback" not in seen
     genoa.start_docker()
     fresh.refresh("--clear-pending-creates").ok()
     fresh.up().ok()
@@ -135,7 +185,7 @@ def test_a_container_of_somebody_else_is_refused_and_stays(fresh, genoa):
 def test_a_container_that_was_made_and_is_not_in_the_state_is_replaced(fresh, genoa):
     fresh.configure({"box": genoa.connection()}, {"chat": {**CHAT, "image": "nowhere.invalid/no/image:v0.25.1", "acceptUnverified": True}})
     fresh.up().failed()
-    launch = fresh.resource("HostPlan::box")["outputs"]["plans"]["chat"]["launch"]
+    launch = unpacked(fresh.resource("HostPlan::box")["outputs"]["plans"])["chat"]["launch"]
     labels = [word for key, value in launch["labels"].items() for word in ("--label", f"{key}={value}")]
     genoa.engine.docker("create", "--name", NAME, *labels, ZENTORCH.name, "vllm", "serve", "m")
     fresh.configure({"box": genoa.connection()}, {"chat": CHAT})
