@@ -9,7 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from tests.e2e import models
-from tests.e2e.bed.processes import BedError
+from tests.e2e.bed import images
+from tests.e2e.bed.processes import BedError, run
 
 CHAT = {"kind": "epyc", "host": "box", "model": models.TINY, "maxModelLen": 4096}
 NAME = "vllm-e2e-chat"
@@ -52,6 +53,23 @@ def test_an_engine_that_lies_fails_up_with_cause_and_next_step(fresh, genoa, fai
     assert genoa.engine.docker("inspect", "--format", "{{.State.Running}}", NAME).stdout.strip() == "false", "no blind retry"
 
 
+def test_an_image_for_another_platform_fails_up(fresh, genoa, tmp_path):
+    """The stand-in's program says in its header that it is for ARM: this machine's kernel does not run it."""
+    name, ours = "example/arm:v0.25.1", bytearray(images.binary().read_bytes())
+    ours[18:20] = (183).to_bytes(2, "little")
+    (tmp_path / "usr/local/bin").mkdir(parents=True)
+    for program in ("vllm", "python3"):
+        (tmp_path / "usr/local/bin" / program).write_bytes(ours)
+        (tmp_path / "usr/local/bin" / program).chmod(0o755)
+    run("tar", "-C", tmp_path, "-cf", tmp_path / "image.tar", "usr")
+    with open(tmp_path / "image.tar", "rb") as archive:
+        genoa.engine.call("import", "--change", "ENV PATH=/usr/local/bin", "-", name, stdin=archive)
+    fresh.configure({"box": genoa.connection()}, {"chat": {**CHAT, "image": name, "waitSeconds": 20}})
+    seen = fresh.up(timeout=100).failed()
+    assert "[wrong-platform-image]" in seen.text and "Do this:" in seen.text and "Traceback" not in seen.text, seen.report()
+    assert not genoa.engine.containers(everything=False), "no blind retry"
+
+
 def test_a_failed_start_is_tried_again_by_the_next_up_and_never_turns_green_by_itself(fresh, genoa):
     fresh.configure({"box": genoa.connection()}, {"chat": {**CHAT, "env": {"STAND_IN_FAIL": "crash-at-load"}}})
     fresh.up().failed()
@@ -82,5 +100,10 @@ def test_refresh_sees_an_engine_that_lies(fresh, genoa):
         genoa.engine.docker("exec", NAME, "/stand-in", "fail", fail)
         assert told in fresh.refresh().ok().text
         assert fresh.resource("EndpointHealth::chat")["outputs"]["healthy"] is False
+    genoa.engine.docker("exec", NAME, "/stand-in", "fail", "crash-at-load")
+    genoa.run_local("kill", "-9", genoa.engine.docker("inspect", "--format", "{{.State.Pid}}", NAME).stdout.strip(), cwd="/")
+    until(lambda: int(genoa.engine.docker("inspect", "--format", "{{.RestartCount}}", NAME).stdout) >= 3, "a loop")
+    seen = fresh.refresh().ok().text
+    assert ("[engine-failed]" in seen or "[restart-loop]" in seen) and "the next `up` replaces its container" in seen
     fresh.up().ok()
     declared(fresh, genoa)
