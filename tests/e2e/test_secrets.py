@@ -3,6 +3,7 @@ its passphrase. And who may reach what."""
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 from tests.e2e import models
 from tests.e2e.bed import images
 from tests.e2e.bed.processes import run, start, stop, wait_until
+from tests.e2e.bed.registry import ADDRESS, Registry
 from tests.e2e.conftest import ZENTORCH
 
 CHAT = {"kind": "epyc", "host": "box", "model": models.TINY, "maxModelLen": 4096}
@@ -141,6 +143,28 @@ def test_nothing_has_a_secret_under_podman(keyed, make_host, guarded):
     the_variable(inspected)
     keyed.destroy().ok()
     assert found_in(files_of(host.folder / "home"), TOKEN, KEY) == []
+
+
+def test_the_login_of_a_private_registry_is_on_the_host_alone(project, hub, genoa):
+    models.add(hub)
+    registry = Registry(genoa, "reader:$2b$12$iIrvNpIf774fNa.uPP3AU.hd58b.4ngYfIX0BH9AWgXggjoX7updW").start()
+    image = images.zentorch(f"{ADDRESS}/private/zentorch:v0.25.1")
+    login = base64.b64encode(b"reader:the-password-of-the-registry").decode()
+    home = genoa.folder / "home" / ".docker"
+    home.mkdir(exist_ok=True)
+    try:
+        (home / "config.json").write_text(json.dumps({"auths": {ADDRESS: {"auth": login}}}))         # as `docker login` on the host leaves it
+        image.load(genoa.engine)
+        genoa.over_ssh("docker", "push", image.name)
+        genoa.engine.docker("rmi", "--force", image.name)
+        project.configure({"box": genoa.connection()}, {"chat": {**CHAT, "image": image.name}})
+        genoa.over_ssh("docker", "pull", image.name)
+        left, _ = searched(project, genoa, lambda: None)
+    finally:
+        registry.stop()
+        (home / "config.json").unlink()
+    assert found_in(left, login, "the-password-of-the-registry") == []
+    project.destroy().ok()
 
 
 def test_the_most_talkative_log_has_no_secret(keyed, genoa, guarded):

@@ -19,10 +19,10 @@ http: {{addr: "{address}"}}
 
 
 class Registry:
-    """Debian's docker-registry, with a store in the host's folder."""
+    """Debian's docker-registry, with a store in the host's folder. `login`: a line of an htpasswd file, for who may push and pull."""
 
-    def __init__(self, host: Host) -> None:
-        self._host, self.folder = host, host.folder / "registry"
+    def __init__(self, host: Host, login: str | None = None) -> None:
+        self._host, self.folder, self._login = host, host.folder / "registry", login
         self.log = self.folder / "registry.log"
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -30,6 +30,9 @@ class Registry:
         self.folder.mkdir(parents=True, exist_ok=True)
         config = self.folder / "config.yml"
         config.write_text(CONFIG.format(folder=self.folder, address=ADDRESS))
+        if self._login:
+            (self.folder / "htpasswd").write_text(f"{self._login}\n")
+            config.write_text(config.read_text() + f"auth: {{htpasswd: {{realm: bed, path: {self.folder}/htpasswd}}}}\n")
         self._process = start(self._host.namespace.inside("docker-registry", "serve", config), self.log)
         wait_until(self._listens, f"the registry of {self._host.name}", log=self.log)
         return self
