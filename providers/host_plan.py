@@ -119,7 +119,7 @@ def _not_read(name: str, keys: dict[str, Any], host: str) -> dict[str, Any]:
 
 
 class HostPlan(Resource, module="amd-vllm", name="HostPlan"):
-    plans: pulumi.Output[str]
+    plans: pulumi.Output[Any]  # one text; in an older state the value itself
 
     def __init__(self, resource_name: str, inputs: dict[str, Any], opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(HostPlanProvider(), resource_name, {**inputs, "plans": None, "owner": None}, opts)

@@ -90,7 +90,7 @@ def _found(target: Target) -> dict[str, Any]:
 
 
 class HostProbe(Resource, module="amd-vllm", name="HostProbe"):
-    facts: pulumi.Output[str]
+    facts: pulumi.Output[Any]  # one text; in an older state the value itself
     summary: pulumi.Output[str]
     warnings: pulumi.Output[list]
     problem: pulumi.Output[dict]

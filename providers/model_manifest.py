@@ -72,7 +72,7 @@ def _read(props: Mapping[str, Any]) -> Manifest:
 
 
 class ModelManifest(Resource, module="amd-vllm", name="ModelManifest"):
-    manifest: pulumi.Output[str]
+    manifest: pulumi.Output[Any]  # one text; in an older state the value itself
 
     def __init__(self, resource_name: str, model: str, revision: str, connection: dict[str, Any] | None = None,
                  opts: pulumi.ResourceOptions | None = None) -> None:
