@@ -110,6 +110,7 @@ def test_podman_is_pinned_to_a_digest(project, hub, podman_host):
     refused = project.up().failed()
     assert "could not be pulled" in refused.text and "Traceback" not in refused.text
     assert answers(chat["baseUrl"]) == 200, "the old one serves on: the image comes first"
+    project.destroy().ok()
 
 
 def test_a_key_that_only_a_program_has_is_refused_in_preview(project, hub, podman_host):
@@ -197,6 +198,7 @@ def test_weights_are_fetched_before_the_endpoint_is_touched(project, hub, podman
     assert len(list(cached.iterdir())) == 1, "at the pinned commit"
     assert podman_host.podman.containers() == ["vllm-e2e-chat"], "the prefetch left nothing"
     assert "fetching" not in project.up().ok().text, "once"
+    project.destroy().ok()
 
 
 def test_a_failed_start_under_podman_is_told_and_stopped(project, hub, podman_host):
