@@ -22,7 +22,7 @@ MIB = 1 << 20
 def run(job: Job) -> EndpointStart:
     """Image, container and start of one plan."""
     launch = defaultdict(lambda: None, job.plan["launch"])
-    on_host = pulumi.ResourceOptions(parent=job.parent, provider=job.docker)
+    on_host = pulumi.ResourceOptions(parent=job.parent, provider=job.host.docker)
     image = docker.RemoteImage(job.name, name=launch["image"], keep_locally=True, opts=on_host)
     created = _container(job.name, launch, image.name.apply(job.ready), job.secrets, pulumi.ResourceOptions.merge(on_host, pulumi.ResourceOptions(
         replacement_trigger=int(job.plan["generation"]), delete_before_replace=True, depends_on=list(job.after))))

@@ -103,7 +103,7 @@ class VllmEndpoint(pulumi.ComponentResource):
             await before.all()
             return fetched
 
-        start = runtimes.run(runtimes.Job(self._name, plan, self._host.connection, secrets, self._host.docker, self, ready, self._after()))
+        start = runtimes.run(runtimes.Job(self._name, plan, self._host, secrets, self, ready, self._after()))
         start.stack.apply(lambda stack: self._tell_stack(stack, plan["launch"]["image"]), run_with_unknowns=True)
         start.warnings.apply(self._warn)
         return pulumi.Output.all(container_id=start.container_id, image_digest=start.image_digest)

@@ -1,4 +1,4 @@
-"""`Host`: one machine. Its facts, one plan for all endpoints declared on it, and the docker provider that reaches it.
+"""`Host`: one machine. Its facts, one plan for all endpoints declared on it, and (where one runs there) the docker provider that reaches it.
 
 Endpoints are declared one by one; the plan is registered when the program has been read to its end, so their order does not matter.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import pulumi
@@ -42,8 +43,6 @@ class Host(pulumi.ComponentResource):
         self.late = any(isinstance(value, pulumi.Output) for value in self.connection.values())
         self._known = pulumi.Output.from_input(self.connection).apply(self._connect)
         self.probe = HostProbe(name, self.connection, self.child)
-        self.docker = docker.Provider(name, host=pulumi.Output.from_input(self.connection).apply(_docker_host),
-                                      ssh_opts=pulumi.Output.from_input(self.connection).apply(_ssh_options), opts=self.child)
         self._requests: dict[str, dict[str, Any]] = {}
         self._models: dict[str, Any] = {}
         self._keyed: list[str] = []
@@ -66,6 +65,11 @@ class Host(pulumi.ComponentResource):
         self._keyed += [endpoint] if keyed else []
         planned = pulumi.Output.from_input(self._plan).apply(lambda host_plan: together(host_plan.plans, self._known))
         return planned.apply(lambda found: unpacked(found[0])[endpoint])
+
+    @cached_property
+    def docker(self) -> docker.Provider:
+        """Reaches the host's Docker. A plugin process of its own, so it is declared for the first endpoint that runs there; for who has a plan."""
+        return docker.Provider(self.name, host=_docker_host(self.connection), ssh_opts=_ssh_options(self.connection), opts=self.child)
 
     def numa_balancing_off(self) -> pulumi.Resource:
         """One for all endpoints here that ask for it, declared when the first of them is; for who has a plan."""

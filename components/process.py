@@ -21,7 +21,7 @@ def run(job: Job) -> EndpointStart:
     """One process of one plan, and its start."""
     launch = pulumi.Output.from_input(job.plan["launch"]).apply(lambda launch: _fetched(job, launch)).apply(job.ready)
     made = EndpointProcess(job.name, {
-        "name": job.name, "stack": pulumi.get_stack(), "connection": job.connection, "launch": launch, "generation": int(job.plan["generation"]),
+        "name": job.name, "stack": pulumi.get_stack(), "connection": job.host.connection, "launch": launch, "generation": int(job.plan["generation"]),
         "keyed": bool(job.secrets)}, pulumi.ResourceOptions(parent=job.parent, delete_before_replace=True, depends_on=list(job.after)))
     return start(job, made.container_id)
 
@@ -29,6 +29,6 @@ def run(job: Job) -> EndpointStart:
 async def _fetched(job: Job, launch: dict[str, Any]) -> dict[str, Any]:
     """The launch, when its image is on the host."""
     if not pulumi.runtime.is_dry_run():
-        connection = Connection(Target.of(job.connection["name"], job.connection))
+        connection = Connection(Target.of(job.host.name, job.host.connection))
         await waited(job.parent, job.name, f"{job.name} has no image", lambda say: runtime_of(launch["runtime"]).fetch(connection, launch, say))
     return launch

@@ -7,8 +7,8 @@ from importlib import import_module
 from typing import Any
 
 import pulumi
-import pulumi_docker as docker
 
+from components.host import Host
 from providers.endpoint_start import EndpointStart
 
 REGISTRY = {
@@ -25,9 +25,8 @@ class Job:
 
     name: str
     plan: Mapping[str, Any]
-    connection: Mapping[str, Any]
+    host: Host
     secrets: Mapping[str, pulumi.Output[str]]
-    docker: docker.Provider
     parent: pulumi.Resource
     ready: Callable[[Any], Awaitable[Any]]
     after: Sequence[pulumi.Resource] = ()
@@ -44,6 +43,6 @@ def start(job: Job, container_id: pulumi.Output[str]) -> EndpointStart:
     judged = {"name": plan["name"], "family": plan["family"], "engine": plan.get("engine"), "health": {"stack": plan["health"].get("stack") or {}},
               "launch": {key: launch.get(key) for key in ("image", "container_name", "entrypoint", "devices", "group_add")}}
     return EndpointStart(job.name, {
-        "name": job.name, "stack_name": pulumi.get_stack(), "connection": job.connection, "container_id": container_id, "runtime": launch["runtime"],
+        "name": job.name, "stack_name": pulumi.get_stack(), "connection": job.host.connection, "container_id": container_id, "runtime": launch["runtime"],
         "plan": judged,
         "cpuset_mems": launch.get("cpuset_mems"), "token_path": launch["environment"].get("HF_TOKEN_PATH")}, pulumi.ResourceOptions(parent=job.parent))
