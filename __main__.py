@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 
 import pulumi
 
@@ -11,6 +12,7 @@ from planning.request import parse_stack, unknown_keys
 
 async def main() -> pulumi.Inputs:
     """Declares everything. Gives the stack's outputs."""
+    gc.freeze()  # modules stay to the end: the collector need not go through them again and again, and at the exit
     config = pulumi.Config()
     stack = parse_stack(config.get_object("hosts"), config.get_object("endpoints"))
     api_keys = config.get_secret_object("apiKeys")

@@ -6,6 +6,7 @@ drops None and takes it for unknown). A host that cannot be read is a value, not
 """
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from typing import Any
@@ -69,6 +70,7 @@ def _load_planner() -> None:
     for kind in {keys.get("kind") for keys in run.endpoints().values()} & set(REGISTRY):
         for step in vars(family_of(kind)).values():
             getattr(step, "load", lambda: None)()
+    gc.freeze()  # modules stay to the end: the collector need not go through them again and again, and at the exit
 
 
 def kept(facts: HostFacts) -> dict[str, Any]:
