@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from planning.errors import Notes
+from planning.errors import Notes, printable
 from planning.families import family_of
 from providers import record
 from providers.runtimes import runtime_of
@@ -56,7 +56,11 @@ def read(connection: Connection, runtime: str, launch: Mapping[str, Any], softwa
     known = record.read(stack, "stacks", key) if software.image_id else None
     if isinstance(known, dict) and known:
         return known
-    found = parse(runtime_of(runtime).read_stack(connection, software, CODE, launch))
+    answer = runtime_of(runtime).read_stack(connection, software, CODE, launch)
+    found = parse(answer.stdout)
+    if not found:
+        why = (answer.stderr.strip() or "it printed nothing").splitlines()[-1]
+        print(f"{launch['container_name']}: its stack could not be read (exit status {answer.status}): {printable(why, 300)}", flush=True)
     if found and software.image_id:
         record.write(stack, "stacks", key, found)
     return found

@@ -75,8 +75,8 @@ class Runtime(Protocol):
     def software(self, connection: Connection, launch: Mapping[str, Any], name: str | None = None) -> Software:
         """What the created container `name` will run; without a name, what the launch's image is on the host now."""
 
-    def read_stack(self, connection: Connection, software: Software, code: str, launch: Mapping[str, Any]) -> str:
-        """Standard output of Python code inside of that software, without a network; "" where that cannot be."""
+    def read_stack(self, connection: Connection, software: Software, code: str, launch: Mapping[str, Any]) -> Result:
+        """What Python code printed inside of that software, without a network; its errors say why where that cannot be."""
 
     def image_name(self, image: str) -> str:
         """The image as `inspect` will name it."""

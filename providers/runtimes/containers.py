@@ -11,7 +11,7 @@ from planning.errors import Refusal
 from providers.runtimes.arguments import create_arguments
 from providers.runtimes.base import LOG_LINES, START_SECONDS, Secrets, Software, check
 from providers.transport.errors import CommandFailed
-from providers.transport.ssh import Connection
+from providers.transport.ssh import Connection, Result
 
 STACK_SECONDS, FETCH_SECONDS = 120, 6 * 3600
 
@@ -118,12 +118,12 @@ class Containers:
         image = json.loads(result.stdout)[0]
         return Software(image["Id"].removeprefix("sha256:"), tuple(image.get("RepoDigests") or ()))
 
-    def read_stack(self, connection: Connection, software: Software, code: str, launch: Mapping[str, Any]) -> str:
+    def read_stack(self, connection: Connection, software: Software, code: str, launch: Mapping[str, Any]) -> Result:
         """With the devices and groups of the endpoint: vLLM's ROCm platform is only there where it sees a GPU."""
         options = [word for key, values in (("--device", launch.get("devices")), ("--group-add", launch.get("group_add"))) for value in values or ()
                    for word in (key, value)]
         words = [self.command, software.image_id, code, f"{launch['container_name']}-stack", str(STACK_SECONDS), *options]
-        return connection.run(_READ_STACK, arguments=words, timeout=STACK_SECONDS + 30).stdout
+        return connection.run(_READ_STACK, arguments=words, timeout=STACK_SECONDS + 30)
 
     def image_name(self, image: str) -> str:
         return image

@@ -16,7 +16,7 @@ from planning.errors import Refusal
 from providers.runtimes import host_scripts as scripts
 from providers.runtimes.base import LOG_LINES, START_SECONDS, Secrets, Software, check
 from providers.transport.errors import CommandFailed
-from providers.transport.ssh import Connection
+from providers.transport.ssh import Connection, Result
 
 STACK_SECONDS = 120
 MARK = "--amd-vllm-log--\n"
@@ -66,8 +66,8 @@ class HostProcesses:
     def software(self, connection: Connection, launch: Mapping[str, Any], name: str | None = None) -> Software:
         return Software()
 
-    def read_stack(self, connection: Connection, software: Software, code: str, launch: Mapping[str, Any]) -> str:
-        return connection.run(scripts.READ_STACK, arguments=[interpreter(launch), code, str(STACK_SECONDS)], timeout=STACK_SECONDS + 30).stdout
+    def read_stack(self, connection: Connection, software: Software, code: str, launch: Mapping[str, Any]) -> Result:
+        return connection.run(scripts.READ_STACK, arguments=[interpreter(launch), code, str(STACK_SECONDS)], timeout=STACK_SECONDS + 30)
 
     def image_name(self, image: str) -> str:
         return image

@@ -71,6 +71,8 @@ def test_podman_serves_with_a_key_and_is_repaired(project, hub, podman_host):
     left = [json.dumps(seen["Config"]["CreateCommand"]), json.dumps(project.state()), preview.text, up.text]
     assert not any(KEY in text for text in left), "the key is a secret of podman's: in no argument, state or log"
 
+    assert not [each["type"] for each in project.resources() if "docker" in each["type"]], "no docker plugin where nothing runs under Docker"
+
     assert not changes(project.up().ok()), "a second up changes nothing"
     assert not changes(project.refresh().ok())
     podman_host.podman.call("rm", "--force", "--time", "0", "vllm-e2e-chat")

@@ -10,6 +10,7 @@ from providers.endpoint_start import EndpointStartProvider
 from providers.runtimes import Secrets
 from providers.runtimes.base import Software
 from providers.transport.errors import CommandFailed
+from providers.transport.ssh import Result
 from tests.planning.paper import plan_one
 
 HERE = {"name": "here", "address": "local"}
@@ -31,7 +32,7 @@ class OnPaper:
 
     def read_stack(self, *_):
         self.asked.append("read_stack")
-        return self.stack
+        return Result(0, self.stack, "") if self.stack.startswith("{") else Result(127, "", self.stack)
 
     def hand_over(self, *_):
         self.asked.append("hand_over")
@@ -106,10 +107,11 @@ def test_a_blocked_stack_is_not_started_and_says_what_is_left(on_paper):
     assert runtime.asked == ["read_stack"]
 
 
-def test_an_image_that_tells_nothing_starts_with_a_warning(on_paper):
+def test_an_image_that_tells_nothing_starts_with_a_warning_and_says_why(on_paper, capsys):
     runtime = on_paper(OnPaper("exec: python3: not found"))
     outs = EndpointStartProvider().create(start_props()).outs
     assert runtime.asked[-1] == "start" and [warning["code"] for warning in outs["warnings"]] == ["stack-unknown"] and outs["stack"] == {}
+    assert "could not be read (exit status 127): exec: python3: not found" in capsys.readouterr().out
 
 
 def process_props(**more):
