@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import signal
 
 import pulumi
 
@@ -12,6 +13,7 @@ from planning.request import parse_stack, unknown_keys
 
 async def main() -> pulumi.Inputs:
     """Declares everything. Gives the stack's outputs."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Pulumi interrupts a program that it needs no more: that is no error with a traceback
     gc.freeze()  # modules stay to the end: the collector need not go through them again and again, and at the exit
     config = pulumi.Config()
     stack = parse_stack(config.get_object("hosts"), config.get_object("endpoints"))

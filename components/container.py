@@ -12,7 +12,7 @@ from typing import Any
 import pulumi
 import pulumi_docker as docker
 
-from components.runtimes import Job, start
+from components.runtimes import Job, fetched, start
 from planning.catalog import load_json
 from providers.endpoint_start import EndpointStart
 
@@ -23,7 +23,7 @@ def run(job: Job) -> EndpointStart:
     """Image, container and start of one plan."""
     launch = defaultdict(lambda: None, job.plan["launch"])
     on_host = pulumi.ResourceOptions(parent=job.parent, provider=job.host.docker)
-    image = docker.RemoteImage(job.name, name=launch["image"], keep_locally=True, opts=on_host)
+    image = docker.RemoteImage(job.name, name=fetched(job), keep_locally=True, opts=on_host)
     created = _container(job.name, launch, image.name.apply(job.ready), job.secrets, pulumi.ResourceOptions.merge(on_host, pulumi.ResourceOptions(
         replacement_trigger=int(job.plan["generation"]), delete_before_replace=True, depends_on=list(job.after))))
     return start(job, created.id)

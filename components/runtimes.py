@@ -9,7 +9,11 @@ from typing import Any
 import pulumi
 
 from components.host import Host
+from components.waiting import waited
 from providers.endpoint_start import EndpointStart
+from providers.runtimes import runtime_of
+from providers.transport.address import Target
+from providers.transport.ssh import Connection
 
 REGISTRY = {
     "docker": "components.container",
@@ -35,6 +39,17 @@ class Job:
 def run(job: Job) -> EndpointStart:
     """Declares everything of the plan's runtime; `EndpointStart.container_id` is known when it was started."""
     return import_module(REGISTRY[job.plan["launch"]["runtime"]]).run(job)
+
+
+def fetched(job: Job) -> pulumi.Output[str]:
+    """The name of the image, when it is on the host: pulled there by the host's own command, so with the registry login that the host has."""
+    async def fetch(image: str) -> str:
+        if not pulumi.runtime.is_dry_run():
+            launch, connection = job.plan["launch"], Connection(Target.of(job.host.name, job.host.connection))
+            await waited(job.parent, job.name, f"{job.name} has no image", lambda say: runtime_of(launch["runtime"]).fetch(connection, launch, say))
+        return image
+
+    return pulumi.Output.from_input(job.plan["launch"]["image"]).apply(fetch)
 
 
 def start(job: Job, container_id: pulumi.Output[str]) -> EndpointStart:
