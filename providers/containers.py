@@ -66,22 +66,23 @@ def differences(launch: Mapping[str, Any], seen: Mapping[str, Any]) -> list[str]
 def drifted(target: Target, plans: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """Endpoint -> what is wrong: stopped, changed by hand, engine that does not answer.
 
-    A missing one is told here, and is its own resource's to make anew."""
+    A missing one is told here, and is its own resource's to make anew. Of what could not be looked at nothing is said."""
     found: dict[str, str] = {}
     wanted = {name: plan for name, plan in plans.items() if plan.get("launch")}
     if not wanted or target.parsed.scheme == "recorded":
         return found
-    connection = Connection(target)
-    try:
-        for _, runtime, names in _by_runtime({name: plan["launch"] for name, plan in wanted.items()}):
-            for container, seen in runtime.inspect(connection, list(names)).items():
-                if seen is None:
-                    print(f"{names[container]} on {target.name}: [no-container] {container} is gone; the next `up` makes it anew", flush=True)
-                    continue
-                problem = _problem(target, names[container], wanted[names[container]], seen)
-                found.update({names[container]: problem} if problem else {})
-    except TransportError as error:
-        print(f"{target.name}: not looked at: {error}", flush=True)
+    for word, runtime, names in _by_runtime({name: plan["launch"] for name, plan in wanted.items()}):
+        try:
+            looked_at = runtime.inspect(Connection(target), list(names))
+        except TransportError as error:
+            print(f"{target.name}: nothing under {word} was looked at: {error}", flush=True)
+            continue
+        for container, seen in looked_at.items():
+            if seen is None:
+                print(f"{names[container]} on {target.name}: [no-container] {container} is gone; the next `up` makes it anew", flush=True)
+                continue
+            problem = _problem(target, names[container], wanted[names[container]], seen)
+            found.update({names[container]: problem} if problem else {})
     return found
 
 
@@ -91,7 +92,11 @@ def _problem(target: Target, name: str, plan: Mapping[str, Any], seen: Mapping[s
     changed = differences(plan["launch"], seen)
     if changed or plan["launch"]["restart"] == "no":    # what runs once has ended, and that is well
         return "; ".join(changed) or None
-    problem = still_answers(target, Subject.of(name, plan))
+    try:
+        problem = still_answers(target, Subject.of(name, plan))
+    except TransportError as error:
+        print(f"{name} on {target.name}: not asked: {error}", flush=True)
+        return None
     return problem and problem.text()
 
 

@@ -16,6 +16,7 @@ from providers import memory_use, proof, record, run
 from providers.base import StepProvider, checked, refreshed, unknown
 from providers.runtimes import runtime_of
 from providers.transport.address import Target
+from providers.transport.errors import TransportError
 from providers.transport.ssh import Connection
 
 
@@ -42,7 +43,10 @@ class EndpointHealthProvider(StepProvider):
         target = Target.of(props["connection"]["name"], props["connection"])
         if target.parsed.scheme == "recorded":
             return refreshed(id_, props)
-        problem = proof.still_answers(target, proof.Subject.from_properties(props["subject"]))
+        try:
+            problem = proof.still_answers(target, proof.Subject.from_properties(props["subject"]))
+        except TransportError as error:
+            problem = error.refusal
         return refreshed(id_, props, healthy=problem is None, problem=problem and problem.text())
 
 

@@ -154,23 +154,39 @@ def wait(target: Target, subject: Subject, api_key: str | None, say: Callable[[s
 
 
 def _awake(connection: Connection, subject: Subject, say: Callable[[str], None]) -> int:
-    """How often the runtime has started it again until now. Starts what is stopped; raises NotReady when that fails."""
+    """How often the runtime has started it again until now. Starts what is stopped, which counts anew; raises NotReady when it stays stopped,
+    and the error of a runtime that is away."""
     runtime = runtime_of(subject.runtime)
     seen, _ = runtime.look(connection, subject.container, 1)
-    if seen and seen["State"].get("Status") in ("exited", "stopped", "created", "configured"):
+    if _stopped(seen):
         say("the container is stopped; starting it again")
+        failed = None
         try:
             runtime.start(connection, subject.container)
         except CommandFailed as error:
-            raise NotReady(error.refusal, None, ()) from None
+            failed = error
+        seen, _ = runtime.look(connection, subject.container, 1)
+        if failed and _stopped(seen):
+            raise NotReady(failed.refusal, None, ()) from None
     return int((seen or {}).get("RestartCount") or 0)
 
 
+def _stopped(seen: Mapping[str, Any] | None) -> bool:
+    return seen is not None and seen["State"].get("Status") in ("exited", "stopped", "created", "configured")
+
+
 def still_answers(target: Target, subject: Subject) -> Refusal | None:
-    """The proof once more, at most once in a run; for `read`. The start-up line may have left the log long ago, so it is not asked for."""
+    """The proof once more, at most once in a run; for `read`. The start-up line may have left the log long ago, so it is not asked for.
+
+    Who does not answer is asked twice, as a connection may have been cut. Raises TransportError when nothing can be said of the engine.
+    """
+    def once() -> Refusal | None:
+        return prove(Connection(target), replace(subject, requires_log=None), run.api_key(subject.endpoint), seconds=AGAIN_SECONDS)[0]
+
     def ask() -> Refusal | None:
-        try:
-            return prove(Connection(target), replace(subject, requires_log=None), run.api_key(subject.endpoint), seconds=AGAIN_SECONDS)[0]
-        except TransportError as error:
-            return error.refusal
+        problem = once()
+        if problem is None or problem.code != NOT_READY:
+            return problem
+        time.sleep(POLL_SECONDS)
+        return once()
     return run.once(("answers", target, subject.endpoint), ask).result()

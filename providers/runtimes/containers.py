@@ -18,7 +18,7 @@ STACK_SECONDS, FETCH_SECONDS = 120, 6 * 3600
 _INSPECT = '''rt=$1; shift
 for name in "$@"; do
   if seen=$("$rt" inspect --type container "$name" 2>/dev/null); then printf '%s\\n' "$seen"; continue; fi
-  said=$("$rt" inspect --type container "$name" 2>&1 >/dev/null)
+  said=$("$rt" inspect --type container "$name" 2>&1) && { printf '%s\\n' "$said"; continue; }
   case $said in *"o such container"*) echo "[]" ;; *) printf '%s\\n' "$said" >&2; exit 1 ;; esac
 done'''
 _LOOK = '"$1" inspect --type container "$2" && echo --amd-vllm-log-- && "$1" logs --tail "$3" "$2" 2>&1 | head -c 4000000'
