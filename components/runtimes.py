@@ -10,6 +10,7 @@ import pulumi
 
 from components.host import Host
 from components.waiting import waited
+from providers import record
 from providers.endpoint_start import EndpointStart
 from providers.runtimes import runtime_of
 from providers.transport.address import Target
@@ -42,14 +43,21 @@ def run(job: Job) -> EndpointStart:
 
 
 def fetched(job: Job) -> pulumi.Output[str]:
-    """The name of the image, when it is on the host: pulled there by the host's own command, so with the registry login that the host has."""
+    """The name of the image, when it is on the host: pulled there by the host's own command, so with the registry login that the host has.
+
+    Once for each plan: an `up` that changes nothing, or is about others (`--target`), asks no host for it. The local record remembers.
+    """
+    launch, stack_name = job.plan["launch"], pulumi.get_stack()
+    made_of = f"{job.host.connection['address']} {launch['labels'].get('amd-vllm.plan')}"
+
     async def fetch(image: str) -> str:
-        if not pulumi.runtime.is_dry_run():
-            launch, connection = job.plan["launch"], Connection(Target.of(job.host.name, job.host.connection))
+        if not pulumi.runtime.is_dry_run() and record.read(stack_name, "fetched", job.name) != made_of:
+            connection = Connection(Target.of(job.host.name, job.host.connection))
             await waited(job.parent, job.name, f"{job.name} has no image", lambda say: runtime_of(launch["runtime"]).fetch(connection, launch, say))
+            record.write(stack_name, "fetched", job.name, made_of)
         return image
 
-    return pulumi.Output.from_input(job.plan["launch"]["image"]).apply(fetch)
+    return pulumi.Output.from_input(launch["image"]).apply(fetch)
 
 
 def start(job: Job, container_id: pulumi.Output[str]) -> EndpointStart:
