@@ -35,11 +35,24 @@ class Software:
 
     def digest_of(self, image: str) -> str:
         """`repository@digest` of an image reference; of another repository that holds the same image where its own has none, "" without any."""
-        name, _, asked = image.partition("@")
-        head, _, last = name.rpartition("/")
-        repository = f"{head}/{last.partition(':')[0]}".lstrip("/")
-        own = [each for each in self.digests if each.partition("@")[0] == repository]
-        return next((each for each in own if each.endswith(f"@{asked}")), next(iter([*own, *self.digests]), ""))
+        asked = image.partition("@")[2]
+        own = [each for each in self.digests if repository(each) == repository(image)]
+        return next((each for each in own if asked and each.endswith(f"@{asked}")), next(iter([*own, *self.digests]), ""))
+
+
+def full_name(image: str) -> str:
+    """A name without its digest, as registries have it: `docker.io/library/x:1` of `x:1`."""
+    name = image.partition("@")[0]
+    first, slash, _ = name.partition("/")
+    if not slash:
+        return f"docker.io/library/{name}"
+    return name if "." in first or ":" in first or first == "localhost" else f"docker.io/{name}"
+
+
+def repository(image: str) -> str:
+    """`docker.io/library/x` of `x:1@sha256:…`."""
+    head, _, last = full_name(image).rpartition("/")
+    return f"{head}/{last.partition(':')[0]}"
 
 
 class Runtime(Protocol):

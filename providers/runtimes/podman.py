@@ -11,7 +11,7 @@ from typing import Any
 
 from planning.errors import Refusal
 from providers.runtimes.arguments import podman_arguments
-from providers.runtimes.base import START_SECONDS, Secrets, check
+from providers.runtimes.base import START_SECONDS, Secrets, check, full_name, repository
 from providers.runtimes.containers import Containers
 from providers.transport.errors import CommandFailed
 from providers.transport.ssh import Connection
@@ -57,14 +57,8 @@ class Podman(Containers):
 
     def image_name(self, image: str) -> str:
         """`docker.io/library/x:1` of `x:1`; the digest alone where there is one."""
-        name, _, digest = image.partition("@")
-        first, slash, _ = name.partition("/")
-        if not slash:
-            name = f"docker.io/library/{name}"
-        elif not ("." in first or ":" in first or first == "localhost"):
-            name = f"docker.io/{name}"
-        head, _, last = name.rpartition("/")
-        return f"{head}/{last.partition(':')[0]}@{digest}" if digest else name
+        digest = image.partition("@")[2]
+        return f"{repository(image)}@{digest}" if digest else full_name(image)
 
 
 def secret(container: str, key: str) -> str:

@@ -82,6 +82,11 @@ def test_the_digest_is_of_the_repository_that_runs(image, digest):
     assert held.digest_of(image) == digest and Software("abc").digest_of(image) == ""
 
 
+@pytest.mark.parametrize("image", ["docker.io/library/ubuntu:22", "ubuntu:22"])
+def test_dockers_short_names_are_the_same_repository(image):
+    assert Software("abc", ("registry.local/ubuntu@sha256:1", "ubuntu@sha256:2")).digest_of(image) == "ubuntu@sha256:2"
+
+
 @pytest.mark.parametrize("image_id, known, asked", [
     ("abc", "abc", ["start"]), ("abc", "old", ["read_stack", "start"]), (None, "", ["read_stack", "start"])])
 def test_the_same_image_is_not_read_again(on_paper, image_id, known, asked):
