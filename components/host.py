@@ -54,10 +54,12 @@ class Host(pulumi.ComponentResource):
         self.register_outputs({"summary": self.summary})
 
     def plan_for(self, endpoint: str, request: EndpointRequest, model: str, keyed: bool) -> pulumi.Output[dict]:
-        """The endpoint's own plan. May be called until the program has been read to its end."""
+        """The endpoint's own plan. May be called until the program has been read to its end, or awaits something."""
         if self._plan is None:
             self._plan = asyncio.get_event_loop().create_future()
             asyncio.ensure_future(self._register())  # runs when the program has been read to its end
+        if self.planned:
+            raise pulumi.RunError(f"{endpoint} comes too late: declare all endpoints of {self.name} before the program awaits anything")
         if endpoint in self._requests:
             raise pulumi.RunError(f"two endpoints on {self.name} are called {endpoint}")
         self._requests[endpoint] = request.model_dump(mode="json", by_alias=True, exclude_unset=True)
