@@ -130,4 +130,4 @@ echo --amd-vllm-log--
 exit 0
 '''
 
-READ_STACK = 'timeout "$3" "$1" -c "$2" </dev/null 2>/dev/null'
+READ_STACK = 'timeout "$3" "$1" -c "$2" </dev/null'
