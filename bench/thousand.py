@@ -28,6 +28,7 @@ def host_in_state(number: int) -> dict[str, int]:
     from planning.plan import document
     from planning.request import parse_endpoint
     from providers.host_probe import kept
+    from providers.packed import packed
     from tests.planning import paper
 
     name = f"box-{number}"
@@ -36,7 +37,7 @@ def host_in_state(number: int) -> dict[str, int]:
     plan = document(plan_host("site", facts, survey, {"chat": request}, {"chat": paper.model()})["chat"])
     seccomp = len(json.dumps(load_json("seccomp-vllm.json"), separators=(",", ":")))
     warnings = [asdict(warning) for warning in facts.warnings]
-    sizes = {"HostProbe": _size(kept(facts)) + _size(warnings), "HostPlan": _size(plan), "Container": _size(plan["launch"]) + seccomp,
+    sizes = {"HostProbe": _size(packed(kept(facts))) + _size(warnings), "HostPlan": _size(packed({"chat": plan})), "Container": _size(plan["launch"]) + seccomp,
              "EndpointStart and EndpointHealth": _size(plan["health"]) * 2 + 1500, "components and outputs": _size(plan["handoff"]) + 1500}
     return {resource: 2 * size for resource, size in sizes.items()}  # inputs and outputs
 
