@@ -14,6 +14,7 @@ from tests.e2e.bed.processes import BedError
 from tests.e2e.conftest import ZENTORCH
 from tests.e2e.test_faults import CHAT, NAME, declared, until
 
+WAITING = "EndpointStart chat created"
 CREATING, DELETING = "docker:index:Container chat creating", "docker:index:Container chat deleting"
 
 
@@ -80,7 +81,7 @@ def test_destroy_that_is_stopped_is_finished_by_the_next_up_or_destroy(fresh, be
 
 def test_a_network_that_is_cut_while_it_waits(fresh, begin, genoa):
     running = begin("up")
-    until(lambda: NAME in genoa.engine.containers(everything=False), "a running container")
+    until(lambda: WAITING in running.so_far(), "the wait")
     genoa.cut_network()
     seen = running.wait(200).failed()
     assert "[host-unreachable] box" in seen.text or "[timeout] box" in seen.text
@@ -92,7 +93,7 @@ def test_a_network_that_is_cut_while_it_waits(fresh, begin, genoa):
 
 def test_a_short_cut_while_it_waits_is_lived_through(fresh, begin, genoa):
     running = begin("up")
-    until(lambda: NAME in genoa.engine.containers(everything=False), "a running container")
+    until(lambda: WAITING in running.so_far(), "the wait")
     genoa.ssh.stop()
     time.sleep(3)
     assert running.process.poll() is None, running.so_far()
@@ -132,7 +133,7 @@ def test_a_host_that_is_lost_between_preview_and_up(fresh, genoa):
 
 def test_docker_that_is_restarted_while_it_waits(fresh, begin, genoa):
     running = begin("up")
-    until(lambda: NAME in genoa.engine.containers(everything=False), "a running container")
+    until(lambda: WAITING in running.so_far(), "the wait")
     genoa.stop_docker()
     genoa.start_docker()
     running.wait(200).ok()
