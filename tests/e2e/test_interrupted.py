@@ -38,6 +38,14 @@ def begin(fresh):
         running.kill()
 
 
+@pytest.fixture
+def waiting(begin):
+    """An `up` whose container runs, and that waits for the engine."""
+    running = begin("up")
+    until(lambda: WAITING in running.so_far(), "the wait")
+    return running
+
+
 @pytest.mark.parametrize("how", ["killed", "interrupted"])
 @pytest.mark.parametrize("step", ["container", "wait"])
 def test_up_that_is_stopped_in_the_middle_is_finished_by_the_next(fresh, begin, genoa, step, how):
@@ -79,11 +87,9 @@ def test_destroy_that_is_stopped_is_finished_by_the_next_up_or_destroy(fresh, be
     assert not genoa.engine.containers() and not fresh.resources()
 
 
-def test_a_network_that_is_cut_while_it_waits(fresh, begin, genoa):
-    running = begin("up")
-    until(lambda: WAITING in running.so_far(), "the wait")
+def test_a_network_that_is_cut_while_it_waits(fresh, waiting, genoa):
     genoa.cut_network()
-    seen = running.wait(200).failed()
+    seen = waiting.wait(200).failed()
     assert "[host-unreachable] box" in seen.text or "[timeout] box" in seen.text
     assert "Traceback" not in seen.text
     genoa.restore_network()
@@ -91,14 +97,12 @@ def test_a_network_that_is_cut_while_it_waits(fresh, begin, genoa):
     declared(fresh, genoa)
 
 
-def test_a_short_cut_while_it_waits_is_lived_through(fresh, begin, genoa):
-    running = begin("up")
-    until(lambda: WAITING in running.so_far(), "the wait")
+def test_a_short_cut_while_it_waits_is_lived_through(fresh, waiting, genoa):
     genoa.ssh.stop()
     time.sleep(3)
-    assert running.process.poll() is None, running.so_far()
+    assert waiting.process.poll() is None, waiting.so_far()
     genoa.ssh.start()
-    running.wait(120).ok()
+    waiting.wait(120).ok()
     declared(fresh, genoa)
 
 
@@ -131,12 +135,10 @@ def test_a_host_that_is_lost_between_preview_and_up(fresh, genoa):
     declared(fresh, genoa)
 
 
-def test_docker_that_is_restarted_while_it_waits(fresh, begin, genoa):
-    running = begin("up")
-    until(lambda: WAITING in running.so_far(), "the wait")
+def test_docker_that_is_restarted_while_it_waits(fresh, waiting, genoa):
     genoa.stop_docker()
     genoa.start_docker()
-    running.wait(200).ok()
+    waiting.wait(200).ok()
     declared(fresh, genoa)
 
 
