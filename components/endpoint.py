@@ -26,7 +26,7 @@ from providers.endpoint_health import EndpointHealth
 from providers.transport.address import Target
 
 _barrier = Barrier()
-GO_BACK = ("{name} did not start to serve. Its container is stopped and kept for its log; the next `up` tries again. If it served before this change: "
+GO_BACK = ("{name} did not start to serve; the next `up` tries again. If it served before this change: "
            "put the old configuration back and run `up`, its image is still on the host")
 
 

@@ -4,7 +4,7 @@ Only what carries our labels is ever stopped or removed. The commands themselves
 """
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from planning.errors import Refusal
@@ -17,16 +17,16 @@ from providers.transport.ssh import Connection
 _FOLDERS = 'for path in "$@"; do [ -d "$path" ] || mkdir -p -- "$path" || exit 1; done'
 
 
-def make_ready(target: Target, stack: str, plans: Mapping[str, Mapping[str, Any]]) -> None:
-    """Before anything is made: remove what an interrupted run of this stack left under its names (raises for somebody else's),
-    and make the folders to mount, as the host's user, where there are none."""
+def make_ready(target: Target, stack: str, plans: Mapping[str, Mapping[str, Any]], new: Collection[str]) -> None:
+    """Before anything is made: make the folders to mount, as the host's user, where there are none; and remove what an interrupted run of
+    this stack left under the names of those that are `new` (raises for somebody else's)."""
     launches = {name: plan["launch"] for name, plan in plans.items() if plan.get("launch")}
     if not launches or target.parsed.scheme == "recorded":
         return
     connection = Connection(target)
     folders = sorted({mount["source"] for launch in launches.values() for mount in launch.get("mounts") or () if not mount["read_only"]})
     check(connection, connection.run(_FOLDERS, arguments=folders), "a folder to mount could not be made")
-    clear(connection, stack, launches)
+    clear(connection, stack, {name: launch for name, launch in launches.items() if name in new})
 
 
 def clear(connection: Connection, stack: str, launches: Mapping[str, Mapping[str, Any]]) -> None:
@@ -64,9 +64,7 @@ def differences(launch: Mapping[str, Any], seen: Mapping[str, Any]) -> list[str]
 
 
 def drifted(target: Target, plans: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Endpoint -> what is wrong: stopped, changed by hand, engine that does not answer.
-
-    A missing one is told here, and is its own resource's to make anew. Of what could not be looked at nothing is said."""
+    """Endpoint -> what is wrong: gone, stopped, changed by hand, engine that does not answer. Of what could not be looked at nothing is said."""
     found: dict[str, str] = {}
     wanted = {name: plan for name, plan in plans.items() if plan.get("launch")}
     if not wanted or target.parsed.scheme == "recorded":
@@ -78,10 +76,7 @@ def drifted(target: Target, plans: Mapping[str, Mapping[str, Any]]) -> dict[str,
             print(f"{target.name}: nothing under {word} was looked at: {error}", flush=True)
             continue
         for container, seen in looked_at.items():
-            if seen is None:
-                print(f"{names[container]} on {target.name}: [no-container] {container} is gone; the next `up` makes it anew", flush=True)
-                continue
-            problem = _problem(target, names[container], wanted[names[container]], seen)
+            problem = _problem(target, names[container], wanted[names[container]], seen) if seen else f"[no-container] {container} is gone"
             found.update({names[container]: problem} if problem else {})
     return found
 

@@ -51,15 +51,17 @@ class HostPlanProvider(StepProvider):
     def create(self, props: dict[str, Any]) -> CreateResult:
         from providers.containers import make_ready
 
-        make_ready(Target.of(props["name"], props["connection"]), props["stack"], unpacked(props["plans"]))
+        plans = unpacked(props["plans"])
+        make_ready(Target.of(props["name"], props["connection"]), props["stack"], plans, new=plans)
         return super().create(props)
 
     def update(self, id_: str, olds: dict[str, Any], news: dict[str, Any]) -> UpdateResult:
         from providers.containers import make_ready
 
         before, drifted = _kept(olds), olds.get("drifted") or {}
-        new = {name: plan for name, plan in unpacked(news["plans"]).items() if name in drifted or name not in before}
-        make_ready(Target.of(news["name"], news["connection"]), news["stack"], new)
+        changed = {name: plan for name, plan in unpacked(news["plans"]).items() if name in drifted or plan != before.get(name)}
+        new = {name for name in changed if name in drifted or name not in before}
+        make_ready(Target.of(news["name"], news["connection"]), news["stack"], changed, new)
         return super().update(id_, olds, news)
 
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
@@ -69,7 +71,7 @@ class HostPlanProvider(StepProvider):
         found = drifted(Target.of(props["name"], props["connection"]), before)
         plans = {name: {**plan, "generation": (plan.get("generation") or 0) + (name in found)} for name, plan in before.items()}
         for name, why in sorted(found.items()):
-            print(f"{name} on {props['name']}: {why}; the next `up` replaces its container", flush=True)
+            print(f"{name} on {props['name']}: {why}; the next `up` makes its container anew", flush=True)
         return refreshed(id_, props, plans=packed(plans), drifted=found)
 
 

@@ -145,6 +145,8 @@ def wait(target: Target, subject: Subject, api_key: str | None, say: Callable[[s
         failed = patience.over(problem.found, log.tail) if problem.code == NOT_READY else problem
         if failed is not None:
             runtime.stop(connection, subject.container)
+            if failed.code != "no-container":
+                say("its container is stopped, and kept for its log")
             raise NotReady(failed, log.failed_phase, log.tail[-TAIL:])
         phase = log.phase or "start"
         if phase != told[0] or elapsed - told[1] >= 15:

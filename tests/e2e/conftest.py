@@ -15,6 +15,7 @@ from tests.e2e.bed.engine import DockerEngine
 from tests.e2e.bed.host import Host
 from tests.e2e.bed.hub import HubDoor
 from tests.e2e.bed.project import Project
+from tests.e2e.bed.pulumi_run import Running
 from tests.hub_stand_in import HubStandIn
 
 HERE = Path(__file__).resolve().parent
@@ -120,6 +121,19 @@ def make_project(bed: Bed, hub: HubStandIn) -> Iterator[Callable[..., Project]]:
 def project(make_project: Callable[..., Project]) -> Project:
     """A stack of its own on a copy of the program, with the Hub stand-in as its Hub."""
     return make_project()
+
+
+@pytest.fixture
+def begin(project: Project) -> Iterator[Callable[[str], Running]]:
+    """`begin("up")`: started, and ended with the test at the latest."""
+    made: list[Running] = []
+
+    def start(operation: str) -> Running:
+        made.append(project.begin(operation, "--yes"))
+        return made[-1]
+    yield start
+    for running in made:
+        running.kill()
 
 
 _numbers = itertools.count(1)

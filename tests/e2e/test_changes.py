@@ -74,13 +74,14 @@ def test_what_is_replaced_is_asked_to_end_first(served, genoa):
     assert "Application shutdown complete." in text, "no immediate kill"
 
 
-def test_a_port_that_another_process_took_while_the_endpoint_was_stopped(served, genoa):
-    genoa.engine.docker("stop", NAME)
+@pytest.mark.parametrize("harm, told", [(("stop",), "[stopped]"), (("rm", "--force"), "[no-container]")], ids=["stopped", "removed"])
+def test_a_port_that_another_process_took_while_the_endpoint_was_away(served, genoa, harm, told):
+    genoa.engine.docker(*harm, NAME)
     words = genoa.namespace.inside("setpriv", "--pdeathsig", "KILL", "python3", "-m", "http.server", "8000", "--bind", genoa.address)
     with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as thief:
         try:
             _listening(genoa.address, 8000)
-            assert "[stopped]" in served.refresh().ok().text
+            assert told in served.refresh().ok().text
             seen = served.up().ok()
             assert "[moved]" in seen.text
             assert served.outputs()["endpoints"]["chat"]["port"] == 8001

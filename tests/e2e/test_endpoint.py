@@ -100,7 +100,7 @@ def test_the_container_is_what_the_plan_says(served, genoa):
     (("kill", "vllm-e2e-chat"), "137"),
     (("update", "--cpuset-cpus", "0", "vllm-e2e-chat"), "cpuset-cpus"),
     (("exec", "vllm-e2e-chat", "/stand-in", "fail", "health-200-but-dead"), "generation does not come back"),
-    (("rm", "--force", "vllm-e2e-chat"), "chat on box: [no-container] vllm-e2e-chat is gone; the next `up` makes it anew"),
+    (("rm", "--force", "vllm-e2e-chat"), "chat on box: [no-container] vllm-e2e-chat is gone; the next `up` makes its container anew"),
 ], ids=["stopped", "killed", "changed", "hung", "removed"])
 def test_refresh_tells_what_is_wrong_and_up_repairs_it(served, genoa, harm, told):
     genoa.engine.docker(*harm)

@@ -104,6 +104,6 @@ def test_refresh_sees_an_engine_that_lies(fresh, genoa):
     genoa.run_local("kill", "-9", genoa.engine.docker("inspect", "--format", "{{.State.Pid}}", NAME).stdout.strip(), cwd="/")
     until(lambda: int(genoa.engine.docker("inspect", "--format", "{{.RestartCount}}", NAME).stdout) >= 3, "a loop")
     seen = fresh.refresh().ok().text
-    assert ("[engine-failed]" in seen or "[restart-loop]" in seen) and "the next `up` replaces its container" in seen
+    assert ("[engine-failed]" in seen or "[restart-loop]" in seen) and "the next `up` makes its container anew" in seen
     fresh.up().ok()
     declared(fresh, genoa)

@@ -142,7 +142,7 @@ def test_refresh_tells_what_is_wrong_and_up_repairs_it(project, hub9, rack, harm
     configured(project, rack, {"chat": {**CHAT, "gpus": [3]}}).up().ok()
     rack.engine.docker(*harm)
     seen = project.refresh(timeout=400).ok()
-    assert "the next `up` replaces its container" in seen.text
+    assert "the next `up` makes its container anew" in seen.text
     assert changes(project.up().ok()), "up did something"
     project.preview("--expect-no-changes").ok()
     again = inspected(rack, "chat")

@@ -26,20 +26,7 @@ def fresh(project, hub, genoa):
 
 
 @pytest.fixture
-def begin(fresh):
-    """`begin("up")`: started, and ended with the test at the latest."""
-    made = []
-
-    def start(operation: str):
-        made.append(fresh.begin(operation, "--yes"))
-        return made[-1]
-    yield start
-    for running in made:
-        running.kill()
-
-
-@pytest.fixture
-def waiting(begin):
+def waiting(fresh, begin):
     """An `up` whose container runs, and that waits for the engine."""
     running = begin("up")
     until(lambda: WAITING in running.so_far(), "the wait")
@@ -192,7 +179,7 @@ def test_a_container_that_was_made_and_is_not_in_the_state_is_replaced(fresh, ge
     labels = [word for key, value in launch["labels"].items() for word in ("--label", f"{key}={value}")]
     genoa.engine.docker("create", "--name", NAME, *labels, ZENTORCH.name, "vllm", "serve", "m")
     fresh.configure({"box": genoa.connection()}, {"chat": CHAT})
-    assert "the next `up` replaces its container" in fresh.refresh().ok().text
+    assert "the next `up` makes its container anew" in fresh.refresh().ok().text
     fresh.up().ok()
     declared(fresh, genoa)
 
@@ -231,10 +218,10 @@ def stop(running, how: str) -> None:
 
 
 class frozen:
-    """The host's Docker does not move: what it was asked for it does afterwards."""
+    """A program of the host (its Docker, if nothing else is said) does not move: what it was asked for it does afterwards."""
 
-    def __init__(self, host) -> None:
-        self._process = _dockerd(host)
+    def __init__(self, host, program: str = "dockerd") -> None:
+        self._process = _process(host, program)
 
     def __enter__(self) -> None:
         os.kill(self._process, signal.SIGSTOP)
@@ -243,14 +230,14 @@ class frozen:
         os.kill(self._process, signal.SIGCONT)
 
 
-def _dockerd(host) -> int:
-    """The process id, on this side, of the dockerd of a host."""
+def _process(host, program: str) -> int:
+    """The process id, on this side, of a program of a host."""
     spaces = os.readlink(f"/proc/{host.namespace.process_id}/ns/pid")
     for process in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{process}/comm") as stream:
-                if stream.read().strip() == "dockerd" and os.readlink(f"/proc/{process}/ns/pid") == spaces:
+                if stream.read().strip() == program and os.readlink(f"/proc/{process}/ns/pid") == spaces:
                     return int(process)
         except OSError:
             continue
-    raise BedError(f"no dockerd on {host.name}")
+    raise BedError(f"no {program} on {host.name}")

@@ -81,6 +81,7 @@ func fetch(model, revision string) int {
 		fmt.Fprintln(os.Stderr, "stand-in:", err)
 		return 1
 	}
+	time.Sleep(time.Duration(readSettings().StartSeconds * float64(time.Second)))
 	fmt.Println("complete")
 	return 0
 }

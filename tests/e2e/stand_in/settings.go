@@ -20,7 +20,7 @@ type Settings struct {
 	Fail            string            `json:"fail"`               // KIND or KIND:VALUE
 	KVBytesPerToken int64             `json:"kv_bytes_per_token"` // per rank of one
 	MaxModelLen     int64             `json:"max_model_len"`      // without --max-model-len
-	StartSeconds    float64           `json:"start_seconds"`      // how long loading takes
+	StartSeconds    float64           `json:"start_seconds"`      // how long loading takes, and fetching
 	ExtraFlags      map[string]string `json:"extra_flags"`        // flags that this version knows beside flags.txt
 }
 
