@@ -102,16 +102,24 @@ def cache_mounts(case: Case) -> tuple[tuple[Mount, ...], Notes]:
     if request.model and request.model.startswith("/"):
         mounts.append(Mount(request.model, request.model, read_only=True))
     if request.chat_template:
-        mounts.append(Mount(_expand(case, request.chat_template), _expand(case, request.chat_template), read_only=True))
+        mounts.append(Mount(on_host(case, request.chat_template), on_host(case, request.chat_template), read_only=True))
     return tuple(mounts), notes + (_cache_warnings(case, source) if request.hf_cache is None else Notes())
+
+
+def files_of(case: Case) -> Notes:
+    """What the configuration names must be there: a missing one would be told when the old container is gone already."""
+    path = case.request.chat_template
+    return Notes.of(Refusal("no-file", f"{case.name}: chatTemplate is not on {case.facts.name}", f"no file {path}", "a file on the host",
+                            "copy it there (`scp`), correct the path, or leave chatTemplate out to use the model's own")
+                    if path and path in case.absent else None)
 
 
 def _cache_path(case: Case) -> tuple[str, Notes]:
     if case.request.hf_cache:
-        return _expand(case, case.request.hf_cache), Notes()
+        return on_host(case, case.request.hf_cache), Notes()
     if case.facts.storage.hf_cache:
         return case.facts.storage.hf_cache, Notes()
-    path = _expand(case, "~/.cache/huggingface")
+    path = on_host(case, "~/.cache/huggingface")
     return path, Notes.of(Warn("cache-unknown", f"{case.facts.name} does not say where its model cache is; {path} is used (hfCache sets another)"))
 
 
@@ -137,7 +145,8 @@ def _disk_warnings(case: Case, source: str) -> tuple[Warn | None, ...]:
                  "free some, or set hfCache (nothing to do when the model is cached already)"),)
 
 
-def _expand(case: Case, path: str) -> str:
+def on_host(case: Case, path: str) -> str:
+    """A path of the configuration with `~` as the home of the host's user."""
     home = case.facts.storage.home or "/root"
     return home + path[1:] if path.startswith("~/") else path
 

@@ -17,7 +17,7 @@ from planning.families import family_of
 from planning.families.base import Case, Choice, Claims, Family
 from planning.handoff import handoff
 from planning.holdings import by_other_stacks, held_before, own_port, without_own
-from planning.launch import hashed
+from planning.launch import files_of, hashed
 from planning.place import address_of, name_of, port_of
 from planning.plan import EndpointPlan, LaunchSpec, from_document
 from planning.request import EndpointRequest, parse_endpoint
@@ -28,9 +28,9 @@ MOST_SUGGESTIONS = 4
 
 def plan_host(stack: str, facts: HostFacts, survey: HostSurvey, requests: Mapping[str, EndpointRequest], manifests: Mapping[str, ModelManifest],
               previous: Mapping[str, Mapping[str, Any]] = {}, advertise_address: str | None = None, local: bool = False,
-              api_keys: Collection[str] = (), owner: str = "") -> dict[str, EndpointPlan]:
+              api_keys: Collection[str] = (), owner: str = "", absent: frozenset[str] = frozenset()) -> dict[str, EndpointPlan]:
     """Plans by endpoint name, in the order of `requests`. `previous`: documents of the last plans; `api_keys`: names that have one;
-    `owner`: of the state, which tells the containers of two stacks of one name apart."""
+    `owner`: of the state, which tells the containers of two stacks of one name apart; `absent`: paths that the host does not have."""
     before = {name: document for name, document in previous.items() if name in requests and document.get("verdict") == "fits"}
     held = {name: held_before(document) for name, document in before.items()}
     foreign = by_other_stacks(stack, owner, facts, survey)
@@ -40,7 +40,7 @@ def plan_host(stack: str, facts: HostFacts, survey: HostSurvey, requests: Mappin
         port = own_port(before.get(name), stack, owner, name, survey)
         generation = int(previous.get(name, {}).get("generation") or 0)
         case = Case(stack, requests[name], facts, without_own(stack, owner, name, facts, survey, port), manifests[name], others, before.get(name), name,
-                    name in api_keys, local, advertise_address, port, generation, owner)
+                    name in api_keys, local, advertise_address, port, generation, owner, absent)
         plan, claims = plan_endpoint(case)
         plans[name] = _settled(plan, before[name]) if name in before else plan
         held.update({name: claims} if claims is not None else {})
@@ -111,7 +111,8 @@ def _take_steps(case: Case) -> _Steps:
     spec, launched = family.launch(case, engine, support, choice, port, address) if choice else (None, Notes())
     if spec is not None:
         spec = replace(spec, labels={**spec.labels, "amd-vllm.plan": hashed(spec)})
-    return _Steps(family, engine, recipe, support, choice, spec, facts + gates + resolved + placed + name_of(case) + ports + addresses + launched)
+    return _Steps(family, engine, recipe, support, choice, spec, facts + gates + resolved + placed + name_of(case) + files_of(case) + ports
+                  + addresses + launched)
 
 
 def _resolve(case: Case, family: Family, engine: Any) -> tuple[ModelSupport | None, Notes]:

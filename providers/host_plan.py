@@ -35,15 +35,14 @@ class HostPlanProvider(StepProvider):
         if unknown(news["connection"], news["requests"], news["models"]):
             return checked(news, plans=UNKNOWN, owner=_owner(olds, news))
         target = Target.of(news["name"], news["connection"])
-        reading = run.facts_of(target).result()
         news, kept = {**news, "owner": _owner(olds, news)}, _kept(olds or {})
+        new = sorted(set(news["requests"]) - set(kept))
+        named = sorted({keys["chatTemplate"] for keys in news["requests"].values() if keys.get("chatTemplate")})
+        reading = run.reading_of(target, surveyed=bool(new or (olds or {}).get("drifted")), named=named)
         if reading.problem:
-            plans = {name: _not_read(name, keys, news["name"]) for name, keys in news["requests"].items()}
+            plans = {name: _not_read(name, keys, news["name"], reading.problem) for name, keys in news["requests"].items()}
             return _checked(news, plans, kept)
         proposed = record.read(news["stack"], "proposed", news["name"]) or {}
-        new = sorted(set(news["requests"]) - set(kept))
-        if new or (olds or {}).get("drifted"):
-            reading = run.survey_of(target).result()
         plans = make_plans(news, reading, {**{name: proposed[name] for name in new if name in proposed}, **kept})
         record.write(news["stack"], "proposed", news["name"], {name: plans[name] for name in new} or None)
         return _checked(news, plans, kept)
@@ -108,14 +107,14 @@ def make_plans(props: dict[str, Any], reading: run.Reading, previous: dict[str, 
     manifests = {name: manifest_of(model) for name, model in props["models"].items()}
     plans = plan_host(props["stack"], reading.facts, reading.survey or HostSurvey(), requests, manifests, previous=previous,
                       advertise_address=props.get("advertise_address"), local=props["connection"]["address"] == "local",
-                      api_keys=frozenset(props["keyed"]), owner=props.get("owner") or "")
+                      api_keys=frozenset(props["keyed"]), owner=props.get("owner") or "", absent=reading.absent)
     return {name: document(plan) for name, plan in plans.items()}
 
 
-def _not_read(name: str, keys: dict[str, Any], host: str) -> dict[str, Any]:
+def _not_read(name: str, keys: dict[str, Any], host: str, problem: Refusal) -> dict[str, Any]:
     from planning.plan import EndpointPlan, document
 
-    refusal = Refusal("host-unreachable", f"{name} is not planned: its host {host} could not be read", "no facts", "a host that answers",
+    refusal = Refusal("host-unreachable", f"{name} is not planned: its host {host} could not be read", problem.found, "a host that answers",
                       f"mend what is said of {host}")
     return document(EndpointPlan(name, keys["kind"], "refused", (refusal,)))
 

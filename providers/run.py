@@ -9,7 +9,7 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +23,7 @@ from providers.transport.errors import TransportError
 from providers.transport.ssh import Connection
 
 PROBE_SECONDS, POLL_SECONDS = 45, 0.02
+_ABSENT = 'for path in "$@"; do case $path in "~/"*) at=$HOME/${path#??} ;; *) at=$path ;; esac; [ -f "$at" ] || printf "%s\\n" "$path"; done'
 _pool = ThreadPoolExecutor(64, thread_name_prefix="amd-vllm")
 _futures: dict[tuple, Future] = {}
 _lock = threading.Lock()
@@ -39,6 +40,7 @@ class Reading:
     survey: HostSurvey | None = None
     problem: Refusal | None = None
     complete: bool = False      # a recorded host: the survey is there with the facts
+    absent: frozenset[str] = frozenset()    # of the files that were asked for
 
 
 def start(config: Any) -> None:
@@ -73,6 +75,18 @@ def facts_of(target: Target) -> Future:
 def survey_of(target: Target) -> Future:
     """Future of a `Reading` with facts and survey, when something new is placed: a second command on the same connection, at the same time."""
     return once(("survey", target), lambda: _surveyed(target))
+
+
+def reading_of(target: Target, surveyed: bool, named: Sequence[str]) -> Reading:
+    """Facts, the survey where something is placed, and which of the files that the configuration names are not there."""
+    reading = (survey_of if surveyed else facts_of)(target).result()
+    if reading.problem or reading.complete or not named:
+        return reading
+    try:
+        told = once(("named", target, *named), lambda: Connection(target).run(_ABSENT, arguments=named)).result()
+    except TransportError as error:
+        return Reading({}, problem=error.refusal)
+    return replace(reading, absent=frozenset(told.stdout.split("\n")))
 
 
 def manifest_of(key: tuple, reader: Callable[[], ModelManifest]) -> Future:

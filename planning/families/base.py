@@ -55,6 +55,7 @@ class Case:
     own_port: int | None = None                 # the port it has already
     generation: int = 0                         # of its container, carried over from the last plan
     owner: str = ""                             # of the state that the stack is in; "" where there is none
+    absent: frozenset[str] = frozenset()        # paths that the configuration names and the host does not have
 
     @property
     def container_name(self) -> str:

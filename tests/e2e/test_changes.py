@@ -56,6 +56,28 @@ def test_weights_that_cannot_be_fetched_leave_the_old_one_serving(served, genoa)
     assert container(genoa)["Id"] == before and genoa.engine.containers(everything=False) == [NAME]
 
 
+def test_a_file_that_is_not_on_the_host_is_told_before_the_old_one_is_touched(served, genoa):
+    before = container(genoa)["Id"]
+    chat = {**CHAT, "chatTemplate": "~/templates/chat.jinja"}
+    served.configure({"box": genoa.connection()}, {"chat": chat})
+    refused = served.preview().failed()
+    assert "[no-file] chat: chatTemplate is not on box. Found: no file ~/templates/chat.jinja" in refused.text and "Traceback" not in refused.text
+    assert "[no-file]" in served.up("--skip-preview").failed().text and container(genoa)["Id"] == before
+    template = genoa.folder / "home" / "templates" / "chat.jinja"
+    template.parent.mkdir()
+    template.write_text("{{ messages }}")
+    served.up().ok()
+    assert f"{genoa.namespace.home}/templates/chat.jinja" in container(genoa)["Config"]["Cmd"]
+    declared(served, genoa)
+
+
+def test_a_cache_folder_that_is_not_there_is_made_before_the_old_one_is_touched(served, genoa):
+    served.configure({"box": genoa.connection()}, {"chat": {**CHAT, "hfCache": "~/another/cache"}})
+    served.up().ok()
+    assert any(mount["Source"] == f"{genoa.namespace.home}/another/cache" for mount in container(genoa)["Mounts"])
+    declared(served, genoa)
+
+
 def test_when_the_new_one_fails_the_way_back_is_told_and_works(served, genoa):
     served.configure({"box": genoa.connection()}, {"chat": {**CHAT, "env": {"STAND_IN_FAIL": "exit-137"}}})
     seen = served.up().failed()

@@ -159,6 +159,10 @@ def test_the_login_of_a_private_registry_is_on_the_host_alone(project, hub, geno
         genoa.engine.docker("rmi", "--force", image.name)
         project.configure({"box": genoa.connection()}, {"chat": {**CHAT, "image": image.name}})
         left, _ = searched(project, genoa, lambda: None)
+        genoa.engine.docker("rm", "--force", NAME)
+        genoa.engine.docker("rmi", "--force", image.name)
+        assert f"{NAME} is gone" in project.refresh().ok().text
+        project.up().ok()
     finally:
         registry.stop()
         (home / "config.json").unlink()

@@ -4,9 +4,11 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from planning.errors import Refusal
 from planning.resolve import manifest_to_dict
 from providers import run
 from providers.endpoint_health import EndpointHealthProvider
@@ -96,6 +98,14 @@ def test_an_endpoint_whose_host_was_away_comes_back_as_it_was(tmp_path):
     again()
     back = engine(provider.check(still, news(folder)).inputs)
     assert back["plans"] == first["plans"] and unpacked(back["set_aside"]) == {} and back["owner"] == first["owner"]
+
+
+def test_a_host_that_is_lost_between_its_facts_and_its_survey(tmp_path, monkeypatch):
+    """A double: the future of the survey. What it finds is told; nobody plans without it."""
+    lost = run.Reading({}, problem=Refusal("host-unreachable", "box", "connection reset", "a host that answers", "look at its network"))
+    monkeypatch.setattr(run, "survey_of", lambda _target: SimpleNamespace(result=lambda: lost))
+    (plan,) = plans(HostPlanProvider().check({}, news(recorded(tmp_path))).inputs).values()
+    assert plan["verdict"] == "refused" and plan["refusals"][0]["found"] == "connection reset"
 
 
 def test_what_drifted_is_an_update_until_it_was_made(tmp_path):

@@ -13,7 +13,7 @@ from planning.errors import Notes, Refusal, Warn
 from planning.families.base import Case, Choice
 from planning.families.epyc.claims import held_bytes
 from planning.families.epyc.host import host_entrypoint, host_environment, unbound
-from planning.launch import cache_mounts, cpuset_works, labels, memory_limit_works, runtime_of, token_environment
+from planning.launch import cache_mounts, cpuset_works, labels, memory_limit_works, on_host, runtime_of, token_environment
 from planning.plan import Engine, LaunchSpec, Placement
 from planning.resolve.manifest import ModelSupport
 from planning.units import GIB
@@ -94,10 +94,7 @@ def _served(case: Case) -> tuple[str, ...]:
 
 
 def _template(case: Case) -> tuple[str, ...]:
-    if not case.request.chat_template:
-        return ()
-    home = case.facts.storage.home or "/root"
-    return ("--chat-template", case.request.chat_template.replace("~", home, 1) if case.request.chat_template.startswith("~/") else case.request.chat_template)
+    return ("--chat-template", on_host(case, case.request.chat_template)) if case.request.chat_template else ()
 
 
 def _words(case: Case, engine: Engine, choice: Choice, runtime: str | None, flags: tuple[str, ...]) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:

@@ -15,6 +15,7 @@ from planning.families.instinct.flags import Value, parse
 from planning.families.instinct.gpus import hardware_of
 from planning.families.instinct.layers import Composed, Layer, Target, compose, merge
 from planning.families.instinct.model import Wanted
+from planning.launch import on_host
 from planning.plan import Engine
 from planning.resolve import hf_config
 from planning.resolve.registry import for_version
@@ -37,12 +38,12 @@ def settings(case: Case, model: Wanted, engine: Engine, gpu: GpuDevice, several:
 
 
 def _keys(case: Case) -> Mapping[str, Value]:
-    request, home = case.request, case.facts.storage.home or "/root"
+    request = case.request
     flags: dict[str, Value] = {flag: str(value) for key, flag in KEYS.items() if (value := getattr(request, key)) is not None}
     if request.enforce_eager:
         flags["--enforce-eager"] = True
     if request.chat_template:
-        flags["--chat-template"] = home + request.chat_template[1:] if request.chat_template.startswith("~/") else request.chat_template
+        flags["--chat-template"] = on_host(case, request.chat_template)
     if request.trust_remote_code and case.manifest.has_remote_code:
         flags["--trust-remote-code"] = True
     return flags
