@@ -51,6 +51,8 @@ def _ours(stack: str, endpoint: str, planned: Mapping[str, str], labels: Mapping
 def differences(launch: Mapping[str, Any], seen: Mapping[str, Any]) -> list[str]:
     """What was changed by hand: named settings that are not those of the plan."""
     config, host = seen["Config"], seen["HostConfig"]
+    if (launch.get("labels") or {}).items() - (config.get("Labels") or {}).items():
+        return ["another container has its name, without its labels"]
     environment = set(config.get("Env") or ())
     pairs = {
         "image": (runtime_of(launch["runtime"]).image_name(launch["image"]), config.get("Image")),

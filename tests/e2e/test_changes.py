@@ -112,6 +112,19 @@ def test_a_port_that_another_process_took_while_the_endpoint_was_away(served, ge
             thief.kill()
 
 
+def test_a_container_that_somebody_made_in_its_place_is_told_and_stays(served, genoa):
+    seen = container(genoa)
+    genoa.engine.docker("rm", "--force", NAME)
+    variables = [word for variable in seen["Config"]["Env"] for word in ("--env", variable)]
+    theirs = genoa.engine.docker("create", "--name", NAME, *variables, "--network", "host", seen["Config"]["Image"], *seen["Config"]["Cmd"]).stdout.strip()
+    assert "another container has its name, without its labels" in served.refresh().ok().text
+    assert f"[name-taken] box: {NAME} exists and is not ours" in served.up().failed().text
+    assert genoa.engine.containers() == [NAME] and container(genoa)["Id"] == theirs, "untouched"
+    genoa.engine.docker("rm", NAME)
+    served.up().ok()
+    declared(served, genoa)
+
+
 def test_memory_that_changed_is_shown_and_judged(served, genoa):
     meminfo = genoa.folder / "profile/proc/meminfo"
     text = meminfo.read_text()
