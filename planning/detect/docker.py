@@ -10,6 +10,7 @@ from typing import Any
 
 from planning.detect.jsonstream import decode
 from planning.detect.text import clean, known, lines, number
+from planning.errors import printable
 
 FIELDS = ("server_version", "cgroup_driver", "cgroup_version", "operating_system", "architecture", "root_dir", "storage_driver")
 _JSON_KEYS = {"ServerVersion": "server_version", "CgroupDriver": "cgroup_driver", "CgroupVersion": "cgroup_version",
@@ -39,7 +40,7 @@ def parse_info(text: str) -> dict[str, Any]:
         fields["rootless"] = True           # only rootless mode has no cgroup driver
     if "Emulate Docker CLI using podman" in body or re.search(r"^[ \t]+buildahVersion:", body, re.M):
         fields["is_podman"] = True
-    return fields
+    return {field: printable(value) if isinstance(value, str) else value for field, value in fields.items()}
 
 
 def _from_document(document: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from planning.detect.text import known, number
+from planning.errors import printable
 
 UNITS = {"B": 1, "KB": 1 << 10, "KIB": 1 << 10, "MB": 1 << 20, "MIB": 1 << 20, "GB": 1 << 30, "GIB": 1 << 30}   # ROCm's MB are MiB
 COMPUTE = {"SPX", "DPX", "TPX", "QPX", "CPX"}
@@ -29,7 +30,7 @@ class Listing:
         """Notes a value for a device; None is not noted, the first value stays."""
         device = self.devices.setdefault(index, {})
         if value is not None:
-            device.setdefault(key, value)
+            device.setdefault(key, printable(value) if isinstance(value, str) else value)
 
     @property
     def count(self) -> int | None:
@@ -37,9 +38,14 @@ class Listing:
         return len(self.devices) if self.complete and sorted(self.devices) == list(range(len(self.devices))) else None
 
 
+def _word(value: object) -> str:
+    """What a tool told in one word; empty for a list, an object or nothing."""
+    return str(value).strip() if isinstance(value, (str, int, float)) else ""
+
+
 def pci_address(value: object) -> str | None:
     """'0000:0c:00.0' from any spelling of a bus address."""
-    match = _PCI.fullmatch(str(value).strip()) if value is not None else None
+    match = _PCI.fullmatch(_word(value))
     return f"{(match[1] or '0000')[-4:]}:{match[2]}:{match[3]}.{match[4]}".lower() if match else None
 
 
@@ -52,19 +58,19 @@ def device_id(value: object) -> str | None:
     """'0x74a1' from '0x74a1', '74A1' or 29857."""
     if isinstance(value, int) and not isinstance(value, bool):
         return f"0x{value:04x}" if 0 < value <= 0xffff else None
-    match = re.fullmatch(r"(?:0x)?([0-9a-f]{4})", str(value).strip(), re.I)
+    match = re.fullmatch(r"(?:0x)?([0-9a-f]{4})", _word(value), re.I)
     return f"0x{match[1].lower()}" if match else None
 
 
 def device_id_in_uuid(value: object) -> str | None:
     """amd-smi builds a UUID from the device id: '00ff74a1-0000-…' is a 0x74a1 (partitions have their number in the first byte)."""
-    match = re.match(r"[0-9a-f]{2}ff([0-9a-f]{4})-", str(value or ""), re.I)
+    match = re.match(r"[0-9a-f]{2}ff([0-9a-f]{4})-", _word(value), re.I)
     return device_id(match[1]) if match else None
 
 
 def gfx_name(value: object) -> str | None:
     """'gfx90a' from 'gfx90a', 'gfx9010' (stepping in decimal, as some tools print it), 'amdgcn-…--gfx942:sramecc+'."""
-    match = re.search(r"gfx[0-9]{1,2}[0-9a-f]{2,3}\b", str(value or ""), re.I)
+    match = re.search(r"gfx[0-9]{1,2}[0-9a-f]{2,3}\b", _word(value), re.I)
     if not match:
         return None
     word = match[0].lower()
@@ -78,12 +84,12 @@ def gfx_from_target(version: int) -> str | None:
     return f"gfx{major}{minor:x}{stepping:x}" if 0 < version < 1_000_000 and minor < 16 and stepping < 16 else None
 
 
-def size_bytes(value: object, unit: str | None = None) -> int | None:
+def size_bytes(value: object, unit: object = None) -> int | None:
     """Bytes from 196592 with unit 'MB', '196592 MB', {'value': 196592, 'unit': 'MB'}."""
     if isinstance(value, dict):
-        return size_bytes(value.get("value"), value.get("unit"))
-    match = re.fullmatch(r"\s*(\d{1,15}(?:\.\d{1,6})?)\s*([KMG]?i?B)?\s*", str(value), re.I) if value is not None else None
-    factor = UNITS.get(((match[2] if match else None) or unit or "").upper())
+        value, unit = value.get("value"), value.get("unit")
+    match = re.fullmatch(r"(\d{1,15}(?:\.\d{1,6})?)\s*([KMG]?i?B)?", _word(value), re.I)
+    factor = UNITS.get(((match[2] if match else None) or _word(unit)).upper())
     return int(float(match[1]) * factor) if match and factor and "." in match[1] else int(match[1]) * factor if match and factor else None
 
 

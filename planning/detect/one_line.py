@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from planning.detect.facts import Cpu, GpuDevice, HostFacts
 from planning.detect.generation import identify
+from planning.errors import printable
 
 UNITS = (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20))
 
@@ -10,7 +11,7 @@ UNITS = (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20))
 def summary(facts: HostFacts) -> str:
     """One line for people, without host-dependent noise."""
     parts = [_cpu(facts.cpu), _cores(facts.cpu), _memory(facts), *_gpus(facts), *_runtimes(facts)]
-    return f"{facts.name}: " + (", ".join(part for part in parts if part) or "nothing known")
+    return printable(f"{facts.name}: " + (", ".join(part for part in parts if part) or "nothing known"))
 
 
 def size(count: int) -> str:

@@ -4,6 +4,7 @@ From the text of a cgroup's memory.stat (v1 or v2) and from a plan's budget, giv
 """
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,7 +16,7 @@ def held_bytes(stat: str) -> int | None:
     """Heap and shared memory of all processes together; the page cache is not counted."""
     rows = dict(line.split()[:2] for line in stat.splitlines() if len(line.split()) >= 2)
     for names in HELD:
-        if all(rows.get(name, "").isdigit() for name in names):
+        if all(re.fullmatch(r"[0-9]{1,18}", rows.get(name, "")) for name in names):
             return sum(int(rows[name]) for name in names)
     return None
 
