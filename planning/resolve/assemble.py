@@ -1,13 +1,14 @@
 """`ModelManifest` from the files of a model, wherever they came from: the Hub, a folder, a directory read over SSH."""
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from traceback import extract_tb
 from typing import Any
 
 from planning.errors import Refusal, Warn
 from planning.fit.checkpoint import predicts
-from planning.resolve import chat_template, hf_config, weight_files
+from planning.resolve import chat_template, hf_config, json_object, weight_files
 from planning.resolve.manifest import ChatTemplate, ModelManifest
 
 CONFIG, TOKENIZER, GENERATION, QUANT = "config.json", "tokenizer_config.json", "generation_config.json", "hf_quant_config.json"
@@ -45,13 +46,10 @@ def manifest_from_files(id: str, revision: str | None, files: Mapping[str, bytes
 
 def _parse(name: str, content: bytes | str, warnings: list[Warn]) -> dict[str, Any] | None:
     try:
-        value = json.loads(content)
-    except (ValueError, RecursionError):
-        value = None
-    if not isinstance(value, dict):
-        warnings.append(Warn("file-unreadable", f"{name} is not a JSON object ({len(content)} bytes): ignored"))
+        return json_object.parse(content)
+    except ValueError:
+        warnings.append(Warn("file-unreadable", f"{name} is not a JSON object that can be used ({len(content)} bytes): ignored"))
         return None
-    return value
 
 
 def _with_quantization(config: dict[str, Any], separate: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -83,16 +81,17 @@ def _is_empty(content: bytes | str | None) -> bool:
 def _tensors(files: Mapping[str, bytes | str], parsed: Mapping[str, Any], weights: weight_files.WeightFiles, info: Mapping[str, Any],
              config: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Exact bytes, best source first: headers of all files, the index, the Hub's summary."""
-    headers = [weight_files.parse_header(_bytes(files[p])) for p in weights.paths if p in files]
-    if weights.kind == "safetensors" and headers and len(headers) == len(weights.paths) and None not in headers:
-        return _tied(weight_files.from_headers(h for h in headers if h), config)
-    index = parsed.get(weight_files.INDEX)
-    found = weight_files.from_index(index) if index else None
-    if found is None:
-        found = weight_files.from_counts(hf_config.section(hf_config.section(info, "safetensors"), "parameters"))
-    if found and weights.bytes and abs(found["total_bytes"] - weights.bytes) > 0.02 * weights.bytes:
+    starts = [_bytes(files[p]) for p in weights.paths if p in files] if weights.kind == "safetensors" else []
+    headers = [header for start in starts if (header := weight_files.parse_header(start))]
+    found = weight_files.from_headers(headers) if headers and len(headers) == len(weights.paths) else None
+    slack = sum(map(len, starts)) if found else 0     # a file holds its header too
+    found = (found or weight_files.from_index(parsed.get(weight_files.INDEX) or {})
+             or weight_files.from_counts(hf_config.section(hf_config.section(info, "safetensors"), "parameters")))
+    if not found or not found["total_bytes"]:
+        return None
+    if weights.bytes and abs(found["total_bytes"] - weights.bytes) > 0.02 * weights.bytes + slack:
         return None                                # written by a tool that counted something else: the files decide
-    return _tied(found, config) if found else None
+    return _tied(found, config)
 
 
 def _tied(found: dict[str, Any], config: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -105,6 +104,7 @@ def _tied(found: dict[str, Any], config: Mapping[str, Any] | None) -> dict[str, 
     if tied and heads:
         vocab, hidden = hf_config.number(part, "vocab_size"), hf_config.number(part, "hidden_size")
         size = found.get("sizes", {}).get(heads[0]) or int((vocab or 0) * (hidden or 0) * 2)
+        size = size if 0 <= 2 * size <= found["total_bytes"] else 0     # the embedding that it is tied to is as large
     predictors = sum(bytes_ for name, bytes_ in found.get("sizes", {}).items() if predicts(name, config or {}))
     return {**found, "tied_head_bytes": size, "loaded_bytes": found["total_bytes"] - size - predictors}
 
@@ -118,12 +118,12 @@ def _weights_bytes(tensors: Mapping[str, Any] | None, weights: weight_files.Weig
     if tensors:
         return int(tensors["total_bytes"])
     said = hf_config.number(info, "weights_bytes")
-    return weights.bytes if weights.bytes is not None else (int(said) if said else None)
+    return weights.bytes if weights.bytes is not None else (int(said) if said and said > 0 else None)
 
 
 def _parameters(info: Mapping[str, Any]) -> int | None:
     value = hf_config.number(info, "parameters") or hf_config.number(hf_config.section(info, "safetensors"), "total")
-    return int(value) if value else None
+    return int(value) if value and value > 0 else None
 
 
 def _gated(value: Any) -> bool | None:
@@ -140,6 +140,14 @@ def _tokenizer(config: Mapping[str, Any] | None) -> dict[str, Any]:
 
 def _bytes(content: bytes | str) -> bytes:
     return content.encode() if isinstance(content, str) else content
+
+
+def unreadable(id: str, error: Exception) -> Refusal:
+    """The refusal for metadata that we fell over. Names the error and its place; its text could hold anything, so it is left out."""
+    place = extract_tb(error.__traceback__)[-1]
+    return Refusal("metadata-missing", f"{id}: what is told about the model cannot be used",
+                   f"{type(error).__name__} in {PurePath(place.filename).name}, line {place.lineno}", "metadata of a Transformers checkpoint",
+                   "check the files of the model; if they are as they should be, this is a defect of amd-vllm: report it")
 
 
 # What a repository without config.json is, by a file that tells: (what it is, what to do).

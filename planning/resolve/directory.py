@@ -1,12 +1,11 @@
 """A model from a folder: a recorded one (config.json, meta.json) or a checkpoint as it was downloaded. Reads headers, never weights."""
 from __future__ import annotations
 
-import json
 import pathlib
 from typing import Any
 
 from planning.errors import PlanningError
-from planning.resolve import weight_files
+from planning.resolve import json_object, weight_files
 from planning.resolve.assemble import manifest_from_files
 from planning.resolve.manifest import ModelManifest
 
@@ -55,20 +54,17 @@ def _header(path: pathlib.Path) -> bytes | None:
 
 def _check(content: bytes | str, dir: pathlib.Path) -> None:
     try:
-        value = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise PlanningError(f"{dir / 'config.json'}: not JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise PlanningError(f"{dir / 'config.json'}: a JSON object is needed, found {type(value).__name__}")
+        json_object.parse(content)
+    except ValueError as error:
+        raise PlanningError(f"{dir / 'config.json'}: not JSON that can be used: {error}") from None
 
 
 def _meta(path: pathlib.Path) -> dict[str, Any]:
     """meta.json of a recorded model: optional, and what it cannot say is unknown."""
     try:
-        value = json.loads(path.read_bytes()) if path.is_file() else {}
+        return json_object.parse(path.read_bytes()) if path.is_file() else {}
     except (OSError, ValueError) as error:
         raise PlanningError(f"{path}: cannot be read: {error}") from None
-    return value if isinstance(value, dict) else {}
 
 
 def _info(meta: dict[str, Any], listing: list[dict[str, Any]]) -> dict[str, Any]:

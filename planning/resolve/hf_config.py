@@ -1,9 +1,10 @@
 """Reading a config.json as vLLM reads it: which part describes the language model, and values that may be absent or null."""
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+from planning.resolve.json_object import MAX_NUMBER
 
 # Where the language model's part hides, in the order in which Transformers and vLLM look.
 _TEXT_KEYS = ("text_config", "llm_config", "language_config", "decoder", "generator")
@@ -35,9 +36,9 @@ def text(config: Mapping[str, Any], key: str) -> str | None:
 
 
 def number(config: Mapping[str, Any], key: str) -> float | None:
-    """A number, as config.json or a JSON round trip gives it (4096, 4096.0); None for null, text, booleans, NaN."""
+    """A number, as config.json or a JSON round trip gives it (4096, 4096.0); None for null, text, booleans, NaN and what is out of range."""
     value = config.get(key)
-    return None if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) else value
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < MAX_NUMBER else None
 
 
 def model_types(config: Mapping[str, Any]) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from typing import Any
 
 from planning.errors import Refusal, Warn
 from planning.resolve import weight_files
-from planning.resolve.assemble import CONFIG, QUANT, TOKENIZER, manifest_from_files
+from planning.resolve.assemble import CONFIG, QUANT, TOKENIZER, manifest_from_files, unreadable
 from planning.resolve.manifest import ModelManifest
 from providers.transport.hub_session import Failed, Session
 
@@ -48,11 +48,11 @@ def read_manifest(model: str, revision: str, *, token: str | None = None, endpoi
             "check the network and DNS of this machine (HF_ENDPOINT, HTTPS_PROXY), or give a recorded or local model directory"))
 
 
-def _into(answer: Future[ModelManifest], *what: Any) -> None:
+def _into(answer: Future[ModelManifest], model: str, revision: str, *what: Any) -> None:
     try:
-        answer.set_result(_read(*what))
-    except Exception as error:                     # a defect of ours: raised where it was asked for, not lost in a thread
-        answer.set_exception(error)
+        answer.set_result(_read(model, revision, *what))
+    except Exception as error:                     # of one model: it must not end a run that has others
+        answer.set_result(_failed(model, revision, unreadable(model, error)))
 
 
 def _read(model: str, revision: str, token: str | None, endpoint: str | None, timeout: float, known: ModelManifest | None) -> ModelManifest:
@@ -97,7 +97,7 @@ def _renamed(model: str, name: str) -> tuple[Warn, ...]:
 
 def _listing(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
     siblings = summary.get("siblings") if isinstance(summary.get("siblings"), list) else []
-    return [{"path": s["rfilename"], "size": s["size"] if isinstance(s.get("size"), int) else None}
+    return [{"path": s["rfilename"], "size": weight_files.count(s.get("size"))}
             for s in siblings if isinstance(s, dict) and isinstance(s.get("rfilename"), str)]
 
 

@@ -1,13 +1,13 @@
 """One conversation with the Hub about one repository: a deadline for all of it, limits on sizes, and failures as `Refusal`s."""
 from __future__ import annotations
 
-import json
 import re
 import time
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 from planning.errors import Refusal
+from planning.resolve import json_object
 
 _COMMIT = re.compile(r"^[0-9a-f]{40}$")
 
@@ -50,10 +50,10 @@ class Session:
         url = f"{self.endpoint}/api/models/{quote(self.model)}/revision/{quote(self.revision, safe='')}"
         content = self._get(url, limit, params={"blobs": "true"})
         try:
-            value = json.loads(content)
-        except (ValueError, RecursionError):
-            value = None
-        if not isinstance(value, dict) or not isinstance(value.get("siblings"), list):
+            value = json_object.parse(content)
+        except ValueError:
+            value = {}
+        if not isinstance(value.get("siblings"), list):
             raise Failed(self._unusable("an answer that is not the Hub's (a proxy's or a login page?)"))
         name, commit = value.get("id") or value.get("modelId"), value.get("sha")
         self.name = name if isinstance(name, str) and re.fullmatch(r"[\w.\-]+(/[\w.\-]+)?", name) else self.model

@@ -3,9 +3,10 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 
 from planning.errors import Refusal
-from planning.resolve import manifest_from_files
+from planning.resolve.assemble import manifest_from_files, unreadable
 from planning.resolve.manifest import ModelManifest
 from providers.transport.address import Target
 from providers.transport.errors import TransportError
@@ -35,8 +36,11 @@ def read_directory(target: Target, path: str) -> ModelManifest:
         return ModelManifest(path, requested_revision="main", refusals=(Refusal(
             "metadata-missing", f"{target.name}: the model directory {path} cannot be read", text.partition("-- ")[2], "a checkpoint with config.json",
             "correct `model:`, or give our user access"),))
-    listing, files = _parse(text)
-    return manifest_from_files(path, None, files, listing, {"complete": True})
+    try:
+        listing, files = _parse(text)
+        return manifest_from_files(path, None, files, listing, {"complete": True})
+    except Exception as error:                     # of one model: it must not end a run that has others
+        return ModelManifest(path, requested_revision="main", refusals=(unreadable(f"{target.name}: {path}", error),))
 
 
 def _parse(text: str) -> tuple[list[dict], dict[str, bytes]]:
@@ -44,7 +48,7 @@ def _parse(text: str) -> tuple[list[dict], dict[str, bytes]]:
     for line in text.splitlines():
         if line.startswith("--list-- "):
             size, _, path = line.removeprefix("--list-- ").partition(" ")
-            listing.append({"path": path.removeprefix("./"), "size": int(size)} if size.isdigit() else {"path": path.removeprefix("./")})
+            listing.append({"path": path.removeprefix("./"), "size": int(size) if re.fullmatch(r"[0-9]{1,18}", size) else None})
         elif line.startswith("--file-- "):
             name = line.removeprefix("--file-- ")
             parts[name] = []
