@@ -6,7 +6,7 @@ options, and the plan would describe something else than what runs.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from planning.catalog import load_toml
 from planning.errors import Notes, Refusal, Warn
@@ -26,6 +26,17 @@ def options(words: Iterable[str]) -> dict[str, str | None]:
         elif last is not None and found[last] is None:
             found[last] = word
     return found
+
+
+def spelled(words: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Every value in an argument list, with the option that it follows ('' before the first)."""
+    option = ""
+    for word in words:
+        if OPTION.match(word):
+            option, equals, word = word.partition("=")
+            if not equals:
+                continue
+        yield option, word
 
 
 def check_extra(name: str, words: tuple[str, ...], taken: Collection[str], without: Collection[str] = ()) -> Notes:
@@ -67,13 +78,11 @@ def _bad(name: str, found: str, needed: str, do: str) -> Refusal:
 
 
 def check_env(name: str, env: Mapping[str, str], refused: Mapping[str, str], taken: Mapping[str, str]) -> Notes:
-    """Notes on `env`: `refused` names -> reason, `taken` what the plan sets. Secrets have keys of their own; unknown names are a warning."""
+    """Notes on `env`: `refused` names -> reason, `taken` what the plan sets; unknown names are a warning."""
     table = load_toml("arguments.toml")["environment"]
     notes = []
     for variable in env:
-        if variable in table["secret"]:
-            notes.append(_bad_env(name, variable, "no secret in env, which is shown and kept in clear", "use amd-vllm:hfToken or amd-vllm:apiKeys"))
-        elif variable in refused:
+        if variable in refused:
             notes.append(_bad_env(name, variable, f"no {variable}: {refused[variable]}", "remove it from env"))
         elif variable in taken and env[variable] != taken[variable]:
             notes.append(_bad_env(name, f"{variable}={env[variable]}", f"{variable}={taken[variable]}, which the plan sets", "remove it from env"))

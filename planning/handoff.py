@@ -9,6 +9,7 @@ import json
 import shlex
 from typing import Any
 
+from planning.addresses import host_and_port, ip
 from planning.families.base import Case
 from planning.plan import Handoff, LaunchSpec
 from planning.resolve.manifest import ModelSupport
@@ -20,16 +21,24 @@ def served_name(case: Case) -> str:
 
 
 def base_url(address: str, port: int) -> str:
-    """`http://address:port/v1`, brackets around IPv6."""
-    return f"http://{f'[{address}]' if ':' in address else address}:{port}/v1"
+    """`http://address:port/v1`, brackets around IPv6; a port that the address has of its own is the one that readers use."""
+    host, own = host_and_port(address) or (address, None)
+    return f"http://{f'[{host}]' if ':' in host else host}:{own or port}/v1"
 
 
 def handoff(case: Case, support: ModelSupport, launch: LaunchSpec) -> Handoff:
     """The URL has `advertiseAddress`, else the address the server binds to (any address: where SSH arrived)."""
-    bound = {"0.0.0.0": case.facts.ssh_address or "127.0.0.1", "::": case.facts.ssh_address or "::1"}.get(launch.bind_address, launch.bind_address)
-    url, model, chat = base_url(case.advertise_address or bound, launch.port), served_name(case), support.primary_endpoint == "chat_completions"
+    url = base_url(case.advertise_address or _reached(case, launch.bind_address), launch.port)
+    model, chat = served_name(case), support.primary_endpoint == "chat_completions"
     return Handoff(url, model, support.primary_endpoint, tuple(support.supported_endpoints), _curl(url, model, chat, case.has_api_key),
                    _python(url, model, chat, case.has_api_key), stop_command(launch), case.manifest.id, "set" if case.has_api_key else "none")
+
+
+def _reached(case: Case, bound: str) -> str:
+    found = ip(bound)
+    if found is None or not found.is_unspecified:
+        return bound
+    return case.facts.ssh_address or ("127.0.0.1" if found.version == 4 else "::1")
 
 
 def prompt(model: str, chat: bool, max_tokens: int, temperature: float) -> tuple[str, dict[str, Any]]:

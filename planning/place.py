@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from planning.addresses import ip
 from planning.detect.facts import HostFacts, HostSurvey, LogicalCpu
 from planning.errors import Notes, Refusal, Warn
 from planning.families.base import Case
@@ -152,7 +153,8 @@ def address_of(case: Case) -> tuple[str, Notes]:
 
 
 def is_loopback(address: str) -> bool:
-    return address.startswith("127.") or address == "::1"
+    found = ip(address)
+    return found is not None and found.is_loopback
 
 
 def load_order(survey: HostSurvey, sockets: Iterable[int], threshold: float) -> tuple[tuple[int, str, bool], ...]:

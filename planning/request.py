@@ -14,12 +14,19 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, ValidationError
 from pydantic.alias_generators import to_camel
 
+from planning.addresses import REACHED, host_and_port, ip, parse_address
+from planning.arguments import spelled
 from planning.errors import Refusal
+from planning.paths import host_folder, host_path
+from planning.secrecy import is_secret, shown
 
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?\Z")
 MODEL = re.compile(r"(?:/[\w.@+-][\w./@+-]*|\w[\w.-]{0,95}/\w[\w.-]{0,95})\Z")
-IMAGE = re.compile(r"[a-z0-9][\w.:/@-]{0,254}\Z")
+IMAGE = re.compile(r"[a-z0-9][\w.:/-]{0,254}(?:@sha256:[0-9a-f]{64})?\Z")
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+API_KEY = re.compile(r"[!-~]+\Z")
+HIDDEN = frozenset(("env", "extraArgs", "identityFile"))      # of a refused value only the type is shown
+SECRET = "which is shown and kept in clear, looks like a secret (a Hub token goes to amd-vllm:hfToken, an API key to amd-vllm:apiKeys)"
 
 
 def _matching(pattern: re.Pattern[str], what: str):
@@ -37,17 +44,44 @@ def _printable(value: str) -> str:
 
 
 def _env(value: dict[str, str]) -> dict[str, str]:
-    for name in value:
+    for name, text in value.items():
         if not ENV_NAME.match(name):
-            raise ValueError(f"{name!r} is not the name of an environment variable")
+            raise ValueError(f"{shown(name.partition('=')[0])} is not the name of an environment variable")
+        if is_secret(name, text):
+            raise ValueError(f"{name}, {SECRET}")
     return value
+
+
+def _extra(words: tuple[str, ...]) -> tuple[str, ...]:
+    for option, value in spelled(words):
+        if is_secret(option.lstrip("-").replace("-", "_"), value):
+            raise ValueError(f"{option or 'a word'}, {SECRET}")
+    return words
+
+
+def _address(text: str) -> str:
+    if parse_address(text) is None:
+        raise ValueError(f"is not {REACHED}")
+    return text
+
+
+def _advertised(text: str) -> str:
+    if host_and_port(text) is None:
+        raise ValueError("is not an IP address or a DNS name, with `:port` or without (IPv6 with a port in brackets)")
+    return text
+
+
+def _ip(text: str) -> str:
+    if ip(text) is None:
+        raise ValueError("is not an IP address")
+    return str(ip(text))
 
 
 Text = Annotated[str, Field(max_length=4096), AfterValidator(_printable)]
 Tokens = Annotated[int, Field(strict=True, ge=1, le=100_000_000)]
 Count = Annotated[int, Field(strict=True, ge=1, le=4096)]
 Seconds = Annotated[int, Field(strict=True, ge=1, le=604_800)]
-HostPath = Annotated[Text, _matching(re.compile(r"~?/[^:,\0]*\Z"), "an absolute path on the host without ':' and ','")]
+HostPath = Annotated[Text, AfterValidator(host_path)]
 
 
 class _Keys(BaseModel):
@@ -57,11 +91,13 @@ class _Keys(BaseModel):
 class HostConnection(_Keys):
     """How a host is reached."""
 
-    address: Text = Field(description="`ssh://user@host:port`, `local`, or `recorded:DIR` (preview only)")
+    address: Annotated[Text, AfterValidator(_address)] = Field(description="`ssh://user@host:port`, `local`, or `recorded:DIR` (preview only)")
     identity_file: Text | None = Field(None, description="private key file; without it the agent and ssh's defaults")
     known_hosts: Text | None = Field(None, description="known_hosts file; without it ssh's default")
     accept_new_host_key: StrictBool = Field(False, description="trust a host that is not in known_hosts yet; a changed key is always refused")
-    advertise_address: Text | None = Field(None, description="address in the base URL, where readers reach the host by another one (NAT, jump host)")
+    advertise_address: Annotated[Text, AfterValidator(_advertised)] | None = Field(
+        None, description="address in the base URL, where readers reach the host by another one (NAT, jump host): an IP address or a DNS name; "
+        "with `:port` if the port is another one too (`203.0.113.7:9000`, `[2001:db8::1]:9000`)")
 
 
 class EndpointRequest(_Keys):
@@ -76,8 +112,8 @@ class EndpointRequest(_Keys):
     served_model_name: Annotated[Text, _matching(re.compile(r"[\w/][\w./:@+-]{0,255}\Z"), "a model name")] | None = Field(
         None, description="name in the API; default: the model")
     port: Annotated[int, Field(strict=True, ge=1, le=65535)] | None = Field(None, description="TCP port; default: the first free one from 8000")
-    bind_address: Annotated[Text, _matching(re.compile(r"[0-9A-Fa-f.:]{2,45}\Z"), "an IP address")] | None = Field(
-        None, description="address the server listens on; default: loopback on a local host, else the address our SSH connection arrived at")
+    bind_address: Annotated[Text, AfterValidator(_ip)] | None = Field(
+        None, description="IP address the server listens on; default: loopback on a local host, else the address our SSH connection arrived at")
     max_model_len: Tokens | None = Field(None, description="`--max-model-len`")
     max_num_seqs: Tokens | None = Field(None, description="`--max-num-seqs`")
     max_num_batched_tokens: Tokens | None = Field(None, description="`--max-num-batched-tokens`")
@@ -96,11 +132,13 @@ class EndpointRequest(_Keys):
         None, description="digest the image is pinned to")
     runtime: Literal["auto", "docker", "podman", "host"] = Field("auto", description="what runs the engine; auto: docker, then podman, then host")
     python_env: HostPath | None = Field(None, description="runtime host: directory of the Python environment that has vllm")
-    hf_cache: HostPath | None = Field(None, description="model cache on the host; default: HF_HOME, else ~/.cache/huggingface")
+    hf_cache: Annotated[Text, AfterValidator(host_folder)] | None = Field(
+        None, description="model cache on the host, a folder for it alone; default: HF_HOME, else ~/.cache/huggingface")
     prefetch: StrictBool = Field(False, description="download the weights before the endpoint is touched")
     mode: Literal["serve", "bench"] = Field("serve", description="serve, or run `vllm bench throughput` once")
     env: Annotated[dict[str, Text], AfterValidator(_env)] = Field({}, description="environment variables of the engine; never for secrets")
-    extra_args: tuple[Text, ...] = Field((), description="more arguments of `vllm serve`; a conflict with what is set is refused")
+    extra_args: Annotated[tuple[Text, ...], AfterValidator(_extra)] = Field(
+        (), description="more arguments of `vllm serve`, never secrets; a conflict with what is set is refused")
     accept_stock_vllm: StrictBool = Field(False, description="consent: stock vLLM where zentorch cannot run")
     accept_unverified: StrictBool = Field(False, description="consent: a generation or stack that nobody validated")
     wait_seconds: Seconds | None = Field(None, description="deadline of the start; default by kind and size of the weights")
@@ -171,10 +209,11 @@ def unknown_keys(api_keys: Any, stack: StackConfig) -> tuple[Refusal, ...]:
         return (_bad("amd-vllm:apiKeys", type(api_keys).__name__, "a map from endpoint to key",
                      "set it with `pulumi config set --secret --path apiKeys.NAME`"),)
     strange = [name for name in api_keys if name not in stack.endpoints]
-    empty = [name for name, value in api_keys.items() if not isinstance(value, str) or not value.strip() or not value.isprintable()]
+    unfit = [name for name, value in api_keys.items() if not isinstance(value, str) or not API_KEY.match(value)]
     known = ", ".join(stack.endpoints) or "endpoints"
     return (*(_bad(f"amd-vllm:apiKeys: {name}", "no endpoint of this name", known, f"correct the name{_near(name, stack.endpoints)}") for name in strange),
-            *(_bad(f"amd-vllm:apiKeys: {name}", "not a printable text", "a non-empty text", f"set apiKeys.{name} anew") for name in empty))
+            *(_bad(f"amd-vllm:apiKeys: {name}", "what no HTTP header carries", "ASCII letters, digits and signs, without blanks",
+                   f"set apiKeys.{name} anew") for name in unfit))
 
 
 def _each(key: str, value: Any, parse):
@@ -189,7 +228,7 @@ def _each(key: str, value: Any, parse):
 
 
 def _parse(where: str, name: str, model: type[_Keys], value: Any):
-    problems = () if NAME.match(name) else (_bad(f"{where}: name", repr(name), "1 to 40 of a-z, 0-9 and '-'", "choose another name"),)
+    problems = () if NAME.match(name) else (_bad(f"{where}: name", shown(name), "1 to 40 of a-z, 0-9 and '-'", "choose another name"),)
     if not isinstance(value, Mapping):
         return None, (*problems, _bad(where, type(value).__name__, "a map of keys", "write its keys below it"))
     try:
@@ -206,7 +245,8 @@ def _problem(where: str, model: type[_Keys], item: Mapping[str, Any]) -> Refusal
         return _bad(f"{where}: unknown key {key[:80]!r}", key[:80], f"a key of this kind: {', '.join(known)}", f"remove or correct it{_near(key, known)}")
     if item["type"] == "missing":
         return _bad(f"{where}: {key}", "nothing", "a value", f"add `{key}:`")
-    return _bad(f"{where}: {key}", repr(item.get("input"))[:120], item["msg"], f"correct `{key}`")
+    value = item.get("input")
+    return _bad(f"{where}: {key}", type(value).__name__ if item["loc"][:1] and item["loc"][0] in HIDDEN else shown(value), item["msg"], f"correct `{key}`")
 
 
 def _near(word: str, known) -> str:

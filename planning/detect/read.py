@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from planning.addresses import ip
 from planning.detect import sys_cpu
 from planning.detect.cpu import read_cpu
 from planning.detect.facts import HostFacts, HostSurvey, Memory
@@ -31,6 +32,7 @@ def read_host(name: str, outputs: Mapping[str, str]) -> tuple[HostFacts, HostSur
     _warn_timeouts(outputs, statuses, ledger)
     session = key_values(sources.get("session"))
     uid, in_docker_group = session_numbers(session)
+    reached = ip(session.get("ssh_address", ""))
     cpu = read_cpu(sources, ledger)
     memory = _memory(sources, ledger)
     gpus = read_gpus(sources, ledger, session.get("user"))
@@ -39,7 +41,7 @@ def read_host(name: str, outputs: Mapping[str, str]) -> tuple[HostFacts, HostSur
     images = [source for subject in ("docker-images", "podman-images") for source in sources.get(subject, []) if not statuses.get(source.name)]
     facts = HostFacts(
         name=name, cpu=cpu, memory=memory, gpus=gpus, docker=docker, podman=podman, storage=read_storage(sources, ledger), uid=uid,
-        user=session.get("user"), ssh_address=session.get("ssh_address"), tools=words(sources.get("tools")),
+        user=session.get("user"), ssh_address=str(reached) if reached else None, tools=words(sources.get("tools")),
         python_envs=words(sources.get("python-envs")), images=_images(images), libraries=words(sources.get("libraries")),
         user_instance=flag(key_values(sources.get("user-instance")).get("reachable")),
         warnings=tuple(ledger.warnings), witnesses=_compact(ledger.chosen))

@@ -6,6 +6,7 @@ from planning.detect.facts import Storage
 from planning.detect.sources import Source
 from planning.detect.text import lines, number
 from planning.detect.witnesses import Ledger
+from planning.paths import fitting, host_folder, host_path
 
 
 def key_values(sources: list[Source] | None) -> dict[str, str]:
@@ -31,6 +32,10 @@ def flag(text: str | None) -> bool | None:
 def read_storage(sources: dict[str, list[Source]], ledger: Ledger) -> Storage:
     """Where the model cache lives and on what, with a warning for file systems where locks may not work."""
     told = key_values(sources.get("hf-cache"))
+    home = fitting(host_path, told.get("home") or key_values(sources.get("session")).get("home"))
+    cache = fitting(host_folder, told.get("real"))
+    if "real" in told and cache in (None, home):
+        return Storage(home=home)       # what a container must not write to, or cannot mount: the cache is unknown
     rows = tuple(row for source in sources.get("findmnt", []) if source.name.startswith("findmnt-hf-cache") for row in mounts.parse(source.text))
     mount = mounts.effective(rows)
     writable = flag(told.get("writable"))
@@ -40,8 +45,7 @@ def read_storage(sources: dict[str, list[Source]], ledger: Ledger) -> Storage:
                     "so only one download may run at a time" + (" and root may not write (root-squash)" if fstype.startswith("nfs") else ""))
     squash = True if fstype and fstype.startswith("nfs") and writable is False and key_values(sources.get("session")).get("uid") == "0" else None
     where = told.get("models_at")
-    return Storage(home=told.get("home") or key_values(sources.get("session")).get("home"), hf_cache=told.get("real"),
-                   hf_cache_exists=flag(told.get("exists")), hf_cache_fstype=fstype, hf_cache_writable=writable, root_squash=squash,
+    return Storage(home=home, hf_cache=cache, hf_cache_exists=flag(told.get("exists")), hf_cache_fstype=fstype, hf_cache_writable=writable, root_squash=squash,
                    models_at=where if where in {"hub", "root"} else None)
 
 

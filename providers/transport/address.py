@@ -1,4 +1,4 @@
-"""Addresses of hosts: `ssh://user@host:port`, `local`, `recorded:DIR`, and the ssh options that belong to a connection.
+"""How a host is reached: its address and the ssh options that belong to a connection.
 
 One set of options serves our own `ssh`, the docker provider's (`ssh_opts`) and forwards, so there is one identity, one
 trust decision and one multiplexed connection per host. Nothing here opens anything.
@@ -6,43 +6,15 @@ trust decision and one multiplexed connection per host. Nothing here opens anyth
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from planning.addresses import REACHED, Address, parse_address
 from planning.errors import Refusal
+from planning.secrecy import shown
 
-_SSH = re.compile(r"ssh://(?:(?P<user>[A-Za-z_][\w.-]{0,63})@)?(?P<host>[A-Za-z0-9][\w.-]{0,252}|\[[0-9A-Fa-f:.]+(?:%\w+)?\])(?::(?P<port>\d{1,5}))?/?\Z")
 CONNECT_SECONDS = 10
-
-
-@dataclass(frozen=True)
-class Address:
-    """A parsed address. `scheme`: ssh, local or recorded; `path` only for recorded."""
-
-    scheme: str
-    user: str | None = None
-    host: str | None = None
-    port: int | None = None
-    path: str | None = None
-
-    @property
-    def url(self) -> str:
-        user, port = f"{self.user}@" if self.user else "", f":{self.port}" if self.port else ""
-        return f"ssh://{user}{self.host}{port}"
-
-
-def parse_address(text: str) -> Address | None:
-    """None for what is no address (an option in disguise, a shell word, a path with a scheme that nobody knows)."""
-    if text == "local":
-        return Address("local")
-    if text.startswith("recorded:") and len(text) > len("recorded:"):
-        return Address("recorded", path=text.removeprefix("recorded:"))
-    match = _SSH.match(text)
-    if match is None or match["port"] and not 0 < int(match["port"]) < 65536:
-        return None
-    return Address("ssh", match["user"], match["host"], int(match["port"]) if match["port"] else None)
 
 
 @dataclass(frozen=True)
@@ -90,4 +62,4 @@ class Target:
 
 
 def bad_address(name: str, text: str) -> Refusal:
-    return Refusal("bad-value", f"host {name}: address", repr(text)[:200], "`ssh://user@host:port`, `local` or `recorded:DIR`", "correct `address:`")
+    return Refusal("bad-value", f"host {name}: address", shown(text), REACHED, "correct `address:`")
