@@ -6,8 +6,9 @@ The stack of a new image is judged here where an old container serves, so that a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pulumi
@@ -15,7 +16,7 @@ import pulumi
 from components.host import Host
 from components.waiting import waited
 from planning.request import EndpointRequest
-from providers import prefetch, record, stack
+from providers import containers, prefetch, record, stack
 from providers.endpoint_start import own_token
 from providers.runtimes import runtime_of
 from providers.transport.address import Target
@@ -38,7 +39,7 @@ class Before:
         if self.request.prefetch and not self.model.startswith("/"):
             await self._weights()
         if not pulumi.runtime.is_dry_run():
-            await self._stack()
+            await self._old()
 
     @property
     def _target(self) -> Target:
@@ -59,23 +60,30 @@ class Before:
                      lambda say: prefetch.fetch(target, self.plan, model, revision, token, say))
         record.write(stack_name, "prefetched", self.name, key)
 
-    async def _stack(self) -> None:
-        """Where something was proven to serve under this name, and this plan was not judged yet."""
+    async def _old(self) -> None:
+        """Where something was made under this name already: the new stack is judged before that is touched. And what runs under another runtime is
+        stopped, as it would hold the port and the memory until Pulumi removes it, which is at the end."""
         stack_name, launch = pulumi.get_stack(), self.plan["launch"]
         made_of = launch["labels"].get("amd-vllm.plan")
-        if not record.read(stack_name, "proven", self.name) or record.read(stack_name, "judged", self.name) == made_of:
+        if record.read(stack_name, "judged", self.name) == made_of:
             return
 
-        def read(_say: Any) -> dict[str, Any]:
-            connection = Connection(self._target)
-            software = runtime_of(launch["runtime"]).software(connection, launch)
-            return stack.read(connection, launch["runtime"], launch, software, stack_name)
+        def look(_say: Any) -> tuple[Mapping[str, Any], dict[str, Any]]:
+            connection, runtime = Connection(self._target), runtime_of(launch["runtime"])
+            before = containers.made_before(connection, stack_name, self.name, launch)
+            return before, stack.read(connection, launch["runtime"], launch, runtime.software(connection, launch), stack_name) if before else {}
 
-        found = await waited(self.resource, self.name, f"the stack of {self.name} cannot be read", read)
-        refusals = stack.judge(self.plan, found).refusals
+        before, found = await waited(self.resource, self.name, f"the stack of {self.name} cannot be read", look)
+        refusals = stack.judge(self.plan, found).refusals if before else ()
         for refusal in refusals:
             pulumi.log.error(f"{self.name}: {refusal.text()}. What served until now was not touched", self.resource)
         if refusals:
             await asyncio.sleep(0.1)
             raise pulumi.RunError(f"{self.name} is blocked")
+        for word in before.keys() - {launch["runtime"]}:
+            await waited(self.resource, self.name, f"what runs under {word} cannot be stopped", partial(self._stop, word))
         record.write(stack_name, "judged", self.name, made_of)
+
+    def _stop(self, word: str, say: Callable[[str], None]) -> None:
+        say(f"stopping what runs under {word}; `up` removes it at its end")
+        runtime_of(word).stop(Connection(self._target), self.plan["launch"]["container_name"])

@@ -120,7 +120,10 @@ class VllmEndpoint(pulumi.ComponentResource):
         container_id = started["container_id"]
         if not pulumi.runtime.is_dry_run() and record.read(pulumi.get_stack(), "proven", self._name) != container_id:
             target, subject = Target.of(self._host.name, self._host.connection), proof.Subject.of(self._name, plan)
-            await waited(self, self._name, GO_BACK.format(name=self._name), lambda say: proof.wait(target, subject, api_key, say))
+            ours = record.read(pulumi.get_stack(), "started", self._name) == container_id
+            await waited(self, self._name, GO_BACK.format(name=self._name), lambda say: proof.wait(target, subject, api_key, say, ours))
+            if not ours:    # its proof is in the state already; what we started has still to come to that
+                record.write(pulumi.get_stack(), "proven", self._name, container_id)
         return container_id
 
     async def _ended(self, found: list[Any]) -> str:

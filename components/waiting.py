@@ -7,6 +7,7 @@ from typing import Any
 
 import pulumi
 
+from planning.errors import printable
 from providers.transport.errors import TransportError
 
 
@@ -15,7 +16,7 @@ async def waited(resource: pulumi.Resource, name: str, failed: str, work: Callab
     loop = asyncio.get_running_loop()
 
     def say(line: str) -> None:  # called in the waiting thread
-        loop.call_soon_threadsafe(pulumi.log.info, f"{name}: {line}", resource)
+        loop.call_soon_threadsafe(pulumi.log.info, f"{name}: {printable(line)}", resource)
 
     try:
         return await asyncio.to_thread(work, say)

@@ -5,7 +5,7 @@ as free for it; what ours holds is a claim, so it is not counted again as a stra
 """
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,9 +16,11 @@ from planning.place import nodes_of
 from planning.plan import from_document
 
 
-def by_other_stacks(stack: str, owner: str, facts: HostFacts, survey: HostSurvey) -> Claims:
-    """Running containers that carry our labels and belong to another stack."""
-    return Claims.total([_of_container(facts, c) for c in survey.containers if not c.made_by(stack, owner) and c.running is not False])
+def by_others(stack: str, owner: str, requested: Collection[str], facts: HostFacts, survey: HostSurvey) -> Claims:
+    """Running containers that carry our labels and are not of an endpoint that is asked for: another stack's, and those that this run removes, which
+    Pulumi does at its end."""
+    return Claims.total([_of_container(facts, c) for c in survey.containers
+                         if not (c.made_by(stack, owner) and c.endpoint in requested) and c.running is not False])
 
 
 def _of_container(facts: HostFacts, container: OurContainer) -> Claims:

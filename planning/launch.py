@@ -23,13 +23,14 @@ LABEL = "amd-vllm."
 
 
 def runtime_of(case: Case) -> tuple[str | None, Notes]:
-    """docker, podman or host: the one asked for, else the first that the host's session reaches, in that order.
+    """docker, podman or host: the one asked for, else the one it has, else the first that the host's session reaches, in that order.
 
     Unknown is a warning and the runtime is assumed; none at all is `no-runtime`, one without permission `no-access`.
     """
     asked = case.request.runtime
     states = {name: _state(case, name) for name in ("docker", "podman", "host")}
-    names = tuple(states) if asked == "auto" else (asked,)
+    has = ((case.previous or {}).get("launch") or {}).get("runtime")
+    names = (asked,) if asked != "auto" else tuple(name for name in states if has in (None, _behind(case, name)))
     for wanted in (True, None):
         for name in (n for n in names if states[n] is wanted):
             if wanted:

@@ -16,7 +16,7 @@ from planning.errors import Consent, Notes, Suggestion
 from planning.families import family_of
 from planning.families.base import Case, Choice, Claims, Family
 from planning.handoff import handoff
-from planning.holdings import by_other_stacks, held_before, own_port, without_own
+from planning.holdings import by_others, held_before, own_port, without_own
 from planning.launch import files_of, hashed
 from planning.place import address_of, name_of, port_of
 from planning.plan import EndpointPlan, LaunchSpec, from_document
@@ -33,7 +33,7 @@ def plan_host(stack: str, facts: HostFacts, survey: HostSurvey, requests: Mappin
     `owner`: of the state, which tells the containers of two stacks of one name apart; `absent`: paths that the host does not have."""
     before = {name: document for name, document in previous.items() if name in requests and document.get("verdict") == "fits"}
     held = {name: held_before(document) for name, document in before.items()}
-    foreign = by_other_stacks(stack, owner, facts, survey)
+    foreign = by_others(stack, owner, requests, facts, survey)
     plans: dict[str, EndpointPlan] = {}
     for name in sorted(requests, key=lambda name: (name not in before, name)):
         others = Claims.total([foreign, *(claims for other, claims in held.items() if other != name)])

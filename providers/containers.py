@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from planning.errors import Refusal
-from providers.runtimes import Runtime, runtime_of
+from providers import prefetch
+from providers.runtimes import REGISTRY, Runtime, runtime_of
 from providers.runtimes.base import LABEL, check
 from providers.transport.address import Target
 from providers.transport.errors import CommandFailed, TransportError
@@ -17,20 +18,24 @@ from providers.transport.ssh import Connection
 _FOLDERS = 'for path in "$@"; do [ -d "$path" ] || mkdir -p -- "$path" || exit 1; done'
 
 
-def make_ready(target: Target, stack: str, plans: Mapping[str, Mapping[str, Any]], new: Collection[str]) -> None:
+def make_ready(target: Target, stack: str, plans: Mapping[str, Mapping[str, Any]], new: Collection[str],
+               drifted: Collection[str] = ()) -> None:
     """Before anything is made: make the folders to mount, as the host's user, where there are none; and remove what an interrupted run of
-    this stack left under the names of those that are `new` (raises for somebody else's)."""
+    this stack left under the names of `new` ones (raises for somebody else's), and of those that `drifted` what does not run: the rest may serve,
+    and is kept until it is replaced."""
     launches = {name: plan["launch"] for name, plan in plans.items() if plan.get("launch")}
     if not launches or target.parsed.scheme == "recorded":
         return
     connection = Connection(target)
     folders = sorted({mount["source"] for launch in launches.values() for mount in launch.get("mounts") or () if not mount["read_only"]})
     check(connection, connection.run(_FOLDERS, arguments=folders), "a folder to mount could not be made")
-    clear(connection, stack, {name: launch for name, launch in launches.items() if name in new})
+    for names, running in ((new, True), (drifted, False)):
+        clear(connection, stack, {name: launch for name, launch in launches.items() if name in names}, running)
 
 
-def clear(connection: Connection, stack: str, launches: Mapping[str, Mapping[str, Any]]) -> None:
-    """Nothing has the names of these endpoints' launches any more. Raises CommandFailed for somebody else's, which stays."""
+def clear(connection: Connection, stack: str, launches: Mapping[str, Mapping[str, Any]], running: bool = True) -> None:
+    """Nothing has the names of these endpoints' launches any more, but for what runs where not `running`. Raises CommandFailed for somebody
+    else's, which stays."""
     for word, runtime, names in _by_runtime(launches):
         for container, seen in runtime.inspect(connection, list(names)).items():
             if seen is None:
@@ -39,7 +44,39 @@ def clear(connection: Connection, stack: str, launches: Mapping[str, Mapping[str
                 raise CommandFailed(Refusal(
                     "name-taken", f"{connection.target.name}: {container} exists and is not ours", f"image {seen['Config'].get('Image')}",
                     "a free name, or our labels", f"rename or remove it by hand: `{word} rm {container}`"))
-            runtime.remove(connection, seen["Id"])
+            if running or not seen["State"].get("Running"):
+                runtime.remove(connection, seen["Id"])
+
+
+def give_up(target: Target, stack: str, plans: Mapping[str, Mapping[str, Any]]) -> None:
+    """What interrupted runs left of these endpoints, whose resources are gone: made and never recorded, secrets without a container, prefetches.
+    Somebody else's stays, and so does what is on a host that is not reached, which is told."""
+    launches = {name: plan["launch"] for name, plan in plans.items() if plan.get("launch")}
+    if not launches or target.parsed.scheme == "recorded":
+        return
+    connection = Connection(target)
+    try:
+        for _, runtime, names in _by_runtime(launches):
+            for container, seen in runtime.inspect(connection, list(names)).items():
+                if seen is None or _ours(stack, names[container], launches[names[container]]["labels"], seen["Config"].get("Labels") or {}):
+                    runtime.remove(connection, seen["Id"] if seen else container)
+            prefetch.give_up(connection, runtime, stack, [launches[name] for name in names.values()])
+    except TransportError as error:
+        print(f"{target.name}: what interrupted runs may have left there was not looked for: {error}", flush=True)
+
+
+def made_before(connection: Connection, stack: str, endpoint: str, launch: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Runtime -> state of what of ours has the launch's name and was made of another plan. A runtime that does not answer has none."""
+    found = {}
+    for word in REGISTRY:
+        try:
+            seen = runtime_of(word).inspect(connection, [launch["container_name"]])[launch["container_name"]]
+        except CommandFailed:
+            continue
+        labels = ((seen or {}).get("Config") or {}).get("Labels") or {}
+        if seen and _ours(stack, endpoint, launch["labels"], labels) and labels.get(f"{LABEL}plan") != launch["labels"].get(f"{LABEL}plan"):
+            found[word] = seen
+    return found
 
 
 def _ours(stack: str, endpoint: str, planned: Mapping[str, str], labels: Mapping[str, str]) -> bool:
@@ -53,9 +90,10 @@ def differences(launch: Mapping[str, Any], seen: Mapping[str, Any]) -> list[str]
     config, host = seen["Config"], seen["HostConfig"]
     if (launch.get("labels") or {}).items() - (config.get("Labels") or {}).items():
         return ["another container has its name, without its labels"]
-    environment = set(config.get("Env") or ())
+    environment, entry = set(config.get("Env") or ()), _words(config.get("Entrypoint"))
     pairs = {
         "image": (runtime_of(launch["runtime"]).image_name(launch["image"]), config.get("Image")),
+        "entrypoint": (_words(launch.get("entrypoint")) or entry, entry),
         "command": (list(launch["command"]), list(config.get("Cmd") or ())),
         "cpuset-cpus": (launch.get("cpuset_cpus") or "", host.get("CpusetCpus") or ""),
         "cpuset-mems": (launch.get("cpuset_mems") or "", host.get("CpusetMems") or ""),
@@ -63,6 +101,11 @@ def differences(launch: Mapping[str, Any], seen: Mapping[str, Any]) -> list[str]
     changed = [f"{name} is {seen_!r}, planned {wanted!r}" for name, (wanted, seen_) in pairs.items() if wanted != seen_]
     missing = [name for name, value in launch["environment"].items() if f"{name}={value}" not in environment]
     return changed + ([f"environment changed: {', '.join(sorted(missing))}"] if missing else [])
+
+
+def _words(value: Any) -> str:
+    """An entrypoint as one text, which it is for Podman before 5."""
+    return value if isinstance(value, str) else " ".join(value or ())
 
 
 def drifted(target: Target, plans: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:

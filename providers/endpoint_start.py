@@ -14,7 +14,7 @@ from typing import Any
 import pulumi
 from pulumi.dynamic import CreateResult, Resource, UpdateResult
 
-from providers import run, stack
+from providers import record, run, stack
 from providers.base import StepProvider
 from providers.runtimes import runtime_of
 from providers.transport.address import Target
@@ -39,6 +39,7 @@ def _start(props: dict[str, Any], olds: Mapping[str, Any]) -> dict[str, Any]:
         runtime.hand_over(connection, props["container_id"], props["token_path"], token)
     gate = _judged(connection, props, olds)
     started = runtime.start(connection, props["container_id"], props.get("cpuset_mems"))
+    record.write(props["stack_name"], "started", props["name"], props["container_id"])
     return {**props, **gate, "started_at": started}
 
 

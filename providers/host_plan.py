@@ -51,6 +51,9 @@ class HostPlanProvider(StepProvider):
         from providers.containers import make_ready
 
         plans = unpacked(props["plans"])
+        for section in ("fetched", "prefetched", "judged", "proven", "started"):    # of another life of this stack
+            for name in plans:
+                record.write(props["stack"], section, name, None)
         make_ready(Target.of(props["name"], props["connection"]), props["stack"], plans, new=plans)
         return super().create(props)
 
@@ -59,9 +62,13 @@ class HostPlanProvider(StepProvider):
 
         before, drifted = _kept(olds), olds.get("drifted") or {}
         changed = {name: plan for name, plan in unpacked(news["plans"]).items() if name in drifted or plan != before.get(name)}
-        new = {name for name in changed if name in drifted or name not in before}
-        make_ready(Target.of(news["name"], news["connection"]), news["stack"], changed, new)
+        make_ready(Target.of(news["name"], news["connection"]), news["stack"], changed, changed.keys() - before, drifted)
         return super().update(id_, olds, news)
+
+    def delete(self, _id: str, props: dict[str, Any]) -> None:
+        from providers.containers import give_up
+
+        give_up(Target.of(props["name"], props["connection"]), props["stack"], _kept(props))
 
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
         from providers.containers import drifted

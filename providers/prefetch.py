@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from planning import health
@@ -79,13 +79,26 @@ def spec_of(launch: Mapping[str, Any], model: str, revision: str, owner: str = "
     root folder is closed to others.
     """
     python = interpreter(launch) if launch["runtime"] == "host" else "python3"
-    name = f"amd-vllm-prefetch-{hashlib.sha256(_cache(launch).encode()).hexdigest()[:12]}"
-    mine = {key: value for key, value in launch["labels"].items() if key == f"{LABEL}stack"}
-    return {"runtime": launch["runtime"], "image": launch["image"], "container_name": name, "entrypoint": [python],
+    mine = {key: value for key, value in launch["labels"].items() if key in (f"{LABEL}stack", f"{LABEL}owner")}
+    return {"runtime": launch["runtime"], "image": launch["image"], "container_name": name_of(launch), "entrypoint": [python],
             "command": ["-c", f"exec({CODE!r})", model, revision, ",".join(UNUSED)],  # one line: a process on the host takes no other
             **_places(launch, owner if launch["runtime"] != "host" else ""), "labels": {**mine, f"{LABEL}prefetch": model},
             "network": "host" if launch.get("network") == "host" else None, "restart": "no", "stop_seconds": 10,
             "security_opt": ["label=disable"]}  # as the endpoint has it by its host IPC: SELinux would close the cache
+
+
+def name_of(launch: Mapping[str, Any]) -> str:
+    """The container's name: of the cache, whoever fetches."""
+    return f"amd-vllm-prefetch-{hashlib.sha256(_cache(launch).encode()).hexdigest()[:12]}"
+
+
+def give_up(connection: Connection, runtime: Runtime, stack: str, launches: Sequence[Mapping[str, Any]]) -> None:
+    """Removes what an interrupted prefetch of this stack left: it has the Hub token."""
+    for name, seen in runtime.inspect(connection, sorted({name_of(launch) for launch in launches})).items():
+        labels = ((seen or {}).get("Config") or {}).get("Labels") or {}
+        owners = {launch["labels"].get(f"{LABEL}owner") for launch in launches}
+        if f"{LABEL}prefetch" in labels and labels.get(f"{LABEL}stack") == stack and labels.get(f"{LABEL}owner") in owners:
+            runtime.remove(connection, name)
 
 
 def _places(launch: Mapping[str, Any], owner: str) -> dict[str, Any]:
@@ -105,8 +118,9 @@ def _cache(launch: Mapping[str, Any]) -> str:
 
 
 def _wait_for_another(connection: Connection, runtime: Runtime, name: str, say: Callable[[str], None]) -> None:
-    """Until no other prefetch works on the cache. One that ended, or was never started, is a leftover and goes."""
-    told, fresh = False, True
+    """Until no other prefetch works on the cache. One that has ended, or was not started, and still lies there after two polls is a leftover
+    and goes: whoever made it would have looked by then."""
+    told, rests = False, 0
     while True:
         seen = runtime.inspect(connection, [name])[name]
         if seen is None:
@@ -114,11 +128,10 @@ def _wait_for_another(connection: Connection, runtime: Runtime, name: str, say: 
         if f"{LABEL}prefetch" not in (seen["Config"].get("Labels") or {}):
             raise CommandFailed(Refusal("name-taken", f"{connection.target.name}: {name} exists and is not ours", "no label of ours", "a free name",
                                         "look at it and remove it by hand"))
-        status = seen["State"].get("Status")
-        if status != "running" and not (fresh and status in ("created", "configured")):
+        rests = 0 if seen["State"].get("Status") == "running" else rests + 1
+        if rests > 2:
             runtime.remove(connection, seen["Id"])
             return
-        fresh = status == "running"
         if not told:
             say("waiting for another prefetch into the same cache")
             told = True

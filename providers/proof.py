@@ -17,6 +17,7 @@ from providers import run
 from providers.numbers import whole
 from providers.patience import Patience
 from providers.runtimes import runtime_of
+from providers.runtimes.base import LOG_LINES
 from providers.transport import http
 from providers.transport.address import Target
 from providers.transport.errors import CommandFailed, TransportError
@@ -90,6 +91,8 @@ def prove(connection: Connection, subject: Subject, api_key: str | None, restart
     if subject.requires_log and log.zentorch_active is False:
         return Refusal("blocked", f"{subject.endpoint}: the stock CPU platform is active in the zentorch image", log.platform or "no zentorch line in the log",
                        subject.requires_log, "report the image; `backend: stock` serves without zentorch"), log
+    if not log.from_start and text.count("\n") >= LOG_LINES:
+        subject = replace(subject, requires_log=None)   # the start-up lines left what we read of the log long ago
     with http.engine(connection, subject.address, subject.port, api_key) as engine:
         problem = _ask(engine, subject, log, seconds or min(GENERATE_SECONDS, subject.deadline_seconds))
     looping = problem is not None and problem.code == NOT_READY and health.judge_state(state)
@@ -119,8 +122,10 @@ def _ask(engine: http.Engine, subject: Subject, log: health.LogReport, seconds: 
     return problem
 
 
-def wait(target: Target, subject: Subject, api_key: str | None, say: Callable[[str], None]) -> None:
-    """Poll until proven. Raises NotReady with phase, cause and log; the container is then stopped and stays for inspection."""
+def wait(target: Target, subject: Subject, api_key: str | None, say: Callable[[str], None], ours: bool = True) -> None:
+    """Poll until proven. Raises NotReady with phase, cause and log; the container is then stopped and stays for inspection, if it is `ours`:
+    started from this checkout. What another one started may serve for long, and is left as it is.
+    """
     connection, told = Connection(target), ("", 0.0)
     patience = Patience(subject.endpoint, subject.deadline_seconds, subject.stall_seconds)
     runtime = runtime_of(subject.runtime)
@@ -144,8 +149,8 @@ def wait(target: Target, subject: Subject, api_key: str | None, say: Callable[[s
             return
         failed = patience.over(problem.found, log.tail) if problem.code == NOT_READY else problem
         if failed is not None:
-            runtime.stop(connection, subject.container)
-            if failed.code != "no-container":
+            if ours and failed.code != "no-container":
+                runtime.stop(connection, subject.container)
                 say("its container is stopped, and kept for its log")
             raise NotReady(failed, log.failed_phase, log.tail[-TAIL:])
         phase = log.phase or "start"

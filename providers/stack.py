@@ -42,10 +42,10 @@ def parse(text: str) -> dict[str, Any]:
     for line in reversed(text.splitlines()):
         try:
             found = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(found, dict) and ("vllm" in found or "platform" in found):
-            return {name: found[name][:100] for name in NAMES if isinstance(found.get(name), str)}
+            return {name: printable(found[name], 100) for name in NAMES if isinstance(found.get(name), str)}
     return {}
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from planning.detect.text import clean
+from planning.detect.text import MAX_CHARS, clean
+from planning.errors import printable
 
 _DECODER = json.JSONDecoder()
 MAX_STARTS = 50
@@ -28,14 +29,20 @@ def decode(text: str) -> tuple[list[Any], bool]:
             break
         try:
             value, at = _DECODER.raw_decode(body, start)
+            values.append(_printable(value))
         except (ValueError, RecursionError):
             whole = False
             at = body.find("\n", start)
             if at < 0:
                 break
-        else:
-            values.append(value)
     return values, whole
+
+
+def _printable(value: Any) -> Any:
+    """Texts in which no escape hides that the JSON encoded; keys too."""
+    if isinstance(value, dict):
+        return {printable(key): _printable(item) for key, item in value.items()}
+    return [_printable(item) for item in value] if isinstance(value, list) else printable(value, MAX_CHARS) if isinstance(value, str) else value
 
 
 def _next_start(body: str, at: int) -> int:

@@ -35,6 +35,7 @@ class LogReport:
     warnings: tuple[Warn, ...]
     tail: tuple[str, ...]
     failed_phase: str | None = None
+    from_start: bool = True     # the banner of a start is in it
 
 
 def read_log(text: str) -> LogReport:
@@ -49,9 +50,10 @@ def read_log(text: str) -> LogReport:
     if ready == len(last) and cause is None and len(starts) > 1:
         cause, died, reached = _earlier(starts[-2])
         failed = reached if cause or died else failed
-    zentorch = _zentorch(lines, complete=any(_BANNER.search(line.body) for line in lines))
+    begins = any(_BANNER.search(line.body) for line in lines)
+    zentorch = _zentorch(lines, complete=begins)
     return LogReport(phase, cause, died, zentorch, _platform(lines, zentorch),
-                     measured(last[:ready + 1], serving=ready < len(last)), _warnings(last, serving=ready < len(last)), tail(lines), failed)
+                     measured(last[:ready + 1], serving=ready < len(last)), _warnings(last, serving=ready < len(last)), tail(lines), failed, begins)
 
 
 def _earlier(lines: Sequence[Line]) -> tuple[Refusal | None, Refusal | None, str | None]:

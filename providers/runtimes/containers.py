@@ -94,19 +94,14 @@ class Containers:
 
     def inspect(self, connection: Connection, names: Sequence[str]) -> dict[str, Mapping[str, Any] | None]:
         result = check(connection, connection.run(_INSPECT, arguments=[self.command, *names]), f"{self.command} did not tell of its containers")
-        decoder, text, found = json.JSONDecoder(), result.stdout.lstrip(), []
-        while text:
-            value, end = decoder.raw_decode(text)
-            found.append(value[0] if value else None)
-            text = text[end:].lstrip()
-        return dict(zip(names, found))
+        return dict(zip(names, _decoded(connection, result.stdout, "Config", "HostConfig", "State")))
 
     def look(self, connection: Connection, name: str, lines: int = LOG_LINES) -> tuple[Mapping[str, Any] | None, str]:
         result = connection.run(_LOOK, arguments=[self.command, name, str(lines)])
         if result.status and "no such container" not in result.stderr.lower():
             check(connection, result, f"{self.command} did not tell of {name}")
         head, _, log = result.stdout.partition("--amd-vllm-log--\n")
-        return (json.loads(head)[0], log) if result.status == 0 and head.strip() else (None, "")
+        return (_decoded(connection, head, "Config", "HostConfig", "State")[0], log) if result.status == 0 and head.strip() else (None, "")
 
     def last_exit(self, connection: Connection, name: str) -> int | None:
         told = connection.run(_LAST_EXIT, arguments=[self.command, name]).stdout.strip()
@@ -115,8 +110,8 @@ class Containers:
     def software(self, connection: Connection, launch: Mapping[str, Any], name: str | None = None) -> Software:
         words = [self.command, name or "", self.image_name(launch["image"])]
         result = check(connection, connection.run(_SOFTWARE, arguments=words), "the image could not be inspected")
-        image = json.loads(result.stdout)[0]
-        return Software(image["Id"].removeprefix("sha256:"), tuple(image.get("RepoDigests") or ()))
+        image = _decoded(connection, result.stdout)[0] or {"Id": ""}
+        return Software(image["Id"].removeprefix("sha256:"), tuple(map(str, image.get("RepoDigests") or ())))
 
     def read_stack(self, connection: Connection, software: Software, code: str, launch: Mapping[str, Any]) -> Result:
         """With the devices and groups of the endpoint: vLLM's ROCm platform is only there where it sees a GPU."""
@@ -127,3 +122,17 @@ class Containers:
 
     def image_name(self, image: str) -> str:
         return image
+
+
+def _decoded(connection: Connection, text: str, *parts: str) -> list[dict[str, Any] | None]:
+    """What `inspect` printed: for each name a list of one object that has an Id and `parts`, or of none. Raises CommandFailed for anything else."""
+    decoder, text, found = json.JSONDecoder(), text.lstrip(), []
+    try:
+        while text:
+            value, end = decoder.raw_decode(text)
+            found.append({**value[0], "Id": str(value[0]["Id"]), **{part: dict(value[0][part]) for part in parts}} if value else None)
+            text = text[end:].lstrip()
+    except (ValueError, LookupError, TypeError, RecursionError):
+        raise CommandFailed(Refusal("runtime-failed", f"{connection.target.name}: what `inspect` printed cannot be read", text[:300], "JSON",
+                                    "look at what the runtime's own command prints on the host")) from None
+    return found

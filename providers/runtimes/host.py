@@ -50,7 +50,10 @@ class HostProcesses:
         connection.run(scripts.STOP, arguments=[name.partition("@")[0]], timeout=3700)
 
     def remove(self, connection: Connection, name: str) -> None:
-        folder = name.partition("@")[0]
+        folder, _, nonce = name.partition("@")
+        seen = self._seen(connection, folder, 0)[0]
+        if nonce and seen and seen["Id"] != name:
+            return          # another has the name by now
         self.stop(connection, folder)
         check(connection, connection.run(scripts.REMOVE, arguments=[folder], timeout=120), f"the folder of {folder} could not be removed")
 
@@ -114,15 +117,16 @@ def archive(content: Mapping[str, tuple[str, int]]) -> bytes:
 
 
 def described(head: str) -> dict[str, Any] | None:
-    """What LOOK printed, as `docker inspect` would say it. None where there is no such folder."""
+    """What LOOK printed, as `docker inspect` would say it. None where there is no such folder, or a damaged one."""
     first, _, rest = head.partition("\n")
     try:
         meta = json.loads(first)
-    except ValueError:
+        return _described(meta, rest.split("\n")) if meta else None
+    except (ValueError, LookupError, TypeError, RecursionError):
         return None
-    if not meta:
-        return None
-    lines = rest.split("\n")
+
+
+def _described(meta: Mapping[str, Any], lines: Sequence[str]) -> dict[str, Any]:
     status, restarts, ended = [*(lines[0].split() or ["created"]), "0", "0"][:3]
     alive = lines[2] == "alive"
     if status in ("running", "restarting") and not alive:
@@ -131,8 +135,8 @@ def described(head: str) -> dict[str, Any] | None:
     environment, _ = _block(lines, after)
     return {"Id": meta["Id"], "Name": meta["Id"].partition("@")[0], "RestartCount": int(restarts),
             "State": {"Status": status, "Running": status == "running", "ExitCode": int(ended), "OOMKilled": False, "StartedAt": lines[1]},
-            "Config": {"Image": meta["Image"], "Labels": meta["Labels"], "Entrypoint": argv[:meta["entrypoint"]], "Cmd": argv[meta["entrypoint"]:],
-                       "Env": environment},
+            "Config": {"Image": meta["Image"], "Labels": dict(meta["Labels"]), "Entrypoint": argv[:meta["entrypoint"]],
+                       "Cmd": argv[meta["entrypoint"]:], "Env": environment},
             "HostConfig": {"CpusetCpus": "", "CpusetMems": ""}}
 
 

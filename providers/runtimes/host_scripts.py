@@ -65,9 +65,12 @@ CREATE = _FOLDER + r'''
 set -eu
 umask 077
 [ ! -e "$dir" ] || { echo "$dir is there already" >&2; exit 17; }
-mkdir -p "$dir"
-tar -xf - -C "$dir"
-echo "created 0 0" >"$dir/state"
+mkdir -p "${dir%/*}"
+new=$(mktemp -d "${dir%/*}/.new.XXXXXX")    # whole or not at all
+trap 'rm -rf "$new"' EXIT
+tar -xf - -C "$new"
+echo "created 0 0" >"$new/state"
+mv "$new" "$dir"
 '''
 
 START = _FOLDER + r'''

@@ -37,7 +37,12 @@ class Podman(Containers):
             check(connection, result, "a secret could not be handed to podman")
         words = podman_arguments(launch, self.image_name(launch["image"]), tuple(given))
         made = connection.run(_CREATE, arguments=words, timeout=START_SECONDS)
+        if made.status:
+            self._forget(connection, launch["container_name"])
         return check(connection, made, "the container could not be created").stdout.split()[-1]
+
+    def _forget(self, connection: Connection, container: str) -> None:
+        connection.run(_FORGET, arguments=[secret(container, key) for key in ("api-key", "hf-token")])
 
     def hand_over(self, connection: Connection, name: str, path: str, token: str) -> None:
         """It was given when the container was created."""
@@ -53,7 +58,7 @@ class Podman(Containers):
     def remove(self, connection: Connection, name: str) -> None:
         told = connection.run(_NAME, arguments=[name]).stdout.strip() or name
         super().remove(connection, name)
-        connection.run(_FORGET, arguments=[secret(told, key) for key in ("api-key", "hf-token")])
+        self._forget(connection, told)
 
     def image_name(self, image: str) -> str:
         """`docker.io/library/x:1` of `x:1`; the digest alone where there is one."""

@@ -53,7 +53,7 @@ class Engine:
         text = data.decode(errors="replace")
         try:
             return Answer(response.status_code, json.loads(text), text[:2000])
-        except ValueError:
+        except (ValueError, RecursionError):
             return Answer(response.status_code, None, text[:2000])
 
 

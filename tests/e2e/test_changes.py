@@ -9,6 +9,8 @@ import subprocess
 import pytest
 
 from tests.e2e import models
+from tests.e2e.bed import images
+from tests.e2e.conftest import ZENTORCH
 from tests.e2e.test_faults import CHAT, NAME, declared
 
 
@@ -54,6 +56,36 @@ def test_weights_that_cannot_be_fetched_leave_the_old_one_serving(served, genoa)
     seen = served.up().failed()
     assert f"[prefetch-failed] box: the weights of {models.TINY} could not be fetched" in seen.text and "not a directory" in seen.text, seen.report()
     assert container(genoa)["Id"] == before and genoa.engine.containers(everything=False) == [NAME]
+
+
+def test_what_drifted_and_serves_is_kept_until_the_new_one_can_be_made(served, genoa):
+    genoa.engine.docker("update", "--cpuset-cpus", "0", NAME)
+    before = container(genoa)["Id"]
+    assert "cpuset-cpus" in served.refresh().ok().text
+    served.configure({"box": genoa.connection()}, {"chat": {**CHAT, "image": "nowhere.invalid/no/image:v0.25.1", "acceptUnverified": True}})
+    assert "nowhere.invalid" in served.up().failed().text
+    assert container(genoa)["Id"] == before and container(genoa)["State"]["Running"]
+    served.configure({"box": genoa.connection()}, {"chat": CHAT})
+    served.up().ok()
+    declared(served, genoa)
+
+
+def test_another_runtime_begins_when_the_old_one_has_ended_and_the_way_back_works(served, genoa):
+    """The port, the cores and the memory are the same: both at once would be a proof of the wrong one, or no start."""
+    images.zentorch(f"docker.io/{ZENTORCH.name}").load(genoa.podman)
+    try:
+        served.configure({"box": genoa.connection()}, {"chat": {**CHAT, "runtime": "podman"}})
+        assert "stopping what runs under docker" in served.up().ok().text
+        assert genoa.podman.containers() == [NAME] and not genoa.engine.containers()
+        served.preview("--expect-no-changes").ok()
+        served.configure({"box": genoa.connection()}, {"chat": {**CHAT, "runtime": "docker", "env": {"STAND_IN_FAIL": "exit-137"}}})
+        assert "[out-of-memory]" in served.up().failed().text
+        served.configure({"box": genoa.connection()}, {"chat": {**CHAT, "runtime": "podman"}})
+        served.up().ok()
+        assert genoa.podman.containers() == [NAME] and not genoa.engine.containers()
+        served.preview("--expect-no-changes").ok()
+    finally:
+        genoa.podman.remove_containers()
 
 
 def test_a_file_that_is_not_on_the_host_is_told_before_the_old_one_is_touched(served, genoa):

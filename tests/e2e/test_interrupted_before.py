@@ -49,6 +49,17 @@ def test_a_fetch_of_weights_that_is_stopped_leaves_the_old_one_serving(served, b
     finished(served, genoa, how)
 
 
+def test_a_fetch_of_weights_that_nobody_takes_up_is_gone_after_destroy(served, begin, genoa):
+    served.configure({"box": genoa.connection()}, {"chat": {**CHAT, "prefetch": True, "hfCache": "/tmp/cache-given-up", "env": SLOW}})
+    running = begin("up")
+    until(lambda: "fetching the weights" in running.so_far() and len(genoa.engine.containers(everything=False)) == 2, "the fetch")
+    stop(running, "killed")
+    unlock(served)
+    assert len(genoa.engine.containers()) == 2
+    served.destroy().ok()
+    assert genoa.engine.containers() == []
+
+
 def end(running, host, how: str) -> None:
     """What was going on for the next endpoint ends for us; the host may go on with it."""
     if how == "cut":

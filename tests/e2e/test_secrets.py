@@ -143,6 +143,12 @@ def test_nothing_has_a_secret_under_podman(keyed, make_host, guarded):
     the_variable(inspected)
     keyed.destroy().ok()
     assert found_in(files_of(host.folder / "home"), TOKEN, KEY) == []
+    keyed.up().ok()
+    host.podman.call("rm", "--force", NAME)
+    assert len(host.podman.call("secret", "ls", "--quiet").stdout.split()) == 2, "Podman keeps the secrets of a container that was removed by hand"
+    keyed.refresh().ok()
+    keyed.destroy().ok()
+    assert host.podman.call("secret", "ls", "--quiet").stdout.split() == [] and found_in(files_of(host.folder / "home"), TOKEN, KEY) == []
 
 
 def test_the_login_of_a_private_registry_is_on_the_host_alone(project, hub, genoa):
@@ -162,6 +168,9 @@ def test_the_login_of_a_private_registry_is_on_the_host_alone(project, hub, geno
         genoa.engine.docker("rm", "--force", NAME)
         genoa.engine.docker("rmi", "--force", image.name)
         assert f"{NAME} is gone" in project.refresh().ok().text
+        project.up().ok()
+        project.destroy().ok()
+        genoa.engine.docker("rmi", "--force", image.name)
         project.up().ok()
     finally:
         registry.stop()

@@ -157,6 +157,26 @@ def test_two_states_with_one_stack_name_leave_each_other_alone():
     assert mine.verdict == "fits" and mine.launch.port == 8000
 
 
+def test_what_this_run_removes_holds_its_place_until_the_end():
+    """As after a rename: Pulumi makes the new one first."""
+    seen = host("synthetic-genoa-dual")[1]
+    old = OurContainer("vllm-dev-old", "dev", "old", True, cpus=(0, 1), port=8000, memory_bytes=700 << 30)
+    (plan,) = plan_all("genoa-dual", {"new": {"kvCacheGib": 64}}, survey=replace(seen, containers=(old,))).values()
+    assert plan.verdict == "fits" and plan.launch.port == 8001 and plan.placement.socket == 1
+    stopped = replace(seen, containers=(replace(old, running=False),))
+    assert plan_all("genoa-dual", {"new": {"kvCacheGib": 64}}, survey=stopped)["new"].placement.socket == 0
+
+
+def test_an_endpoint_keeps_its_runtime_when_that_is_away():
+    """With `runtime: auto`: another one would start beside what runs already."""
+    facts = host("synthetic-genoa-dual")[0]
+    before = documents(plan_all("genoa-dual", {"chat": {}}))["chat"]
+    away = replace(facts, docker=replace(facts.docker, reachable=False), podman=replace(facts.podman, reachable=True))
+    assert before["launch"]["runtime"] == "docker" and [r.code for r in plan_one("genoa-dual", before, facts=away).refusals] == ["no-runtime"]
+    assert plan_one("genoa-dual", before, facts=away, runtime="podman").launch.runtime == "podman"
+    assert plan_one("genoa-dual", facts=away).launch.runtime == "podman"
+
+
 def test_the_port_of_a_stopped_container_is_given_up_when_another_took_it():
     before = documents(plan_all("genoa-dual", {"chat": {}}))["chat"]
     for running, port in ((True, 8000), (None, 8000), (False, 8001)):

@@ -7,7 +7,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = {path.stem: path for path in (ROOT / "tests").rglob("test_*.py")}
-WHOLE = ("test_faults", "test_interrupted", "test_interrupted_before", "test_misfits", "test_changes", "test_secrets", "test_looking")
+WHOLE = ("test_faults", "test_interrupted", "test_interrupted_before", "test_misfits", "test_changes", "test_secrets", "test_looking",
+         "test_other_checkout")
 """Files whose tests are all in the table."""
 
 

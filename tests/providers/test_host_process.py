@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from providers.runtimes import Secrets, runtime_of
+from providers.runtimes import host as host_runtime
 from providers.transport.address import Target
 from providers.transport.errors import CommandFailed
 from providers.transport.ssh import Connection
@@ -123,6 +124,37 @@ def test_another_ones_folder_is_not_started(home):
     runtime.create(connection, launch(home), Secrets())
     with pytest.raises(CommandFailed, match="another's"):
         runtime.start(connection, f"{NAME}@0000")
+
+
+@pytest.mark.parametrize("kept", [0, 700, 1800, 4000])
+def test_a_folder_is_made_whole_or_not_at_all(home, kept, monkeypatch):
+    """The archive ends in the middle, as on a full disk or a cut connection."""
+    runtime, connection = runtime_of("host"), Connection(Target("here", "local"))
+    whole = host_runtime.archive
+    monkeypatch.setattr(host_runtime, "archive", lambda content: whole(content)[:kept])
+    with pytest.raises(CommandFailed):
+        runtime.create(connection, launch(home), Secrets(api_key="sk-1"))
+    assert list((home / ".local/state/amd-vllm").iterdir()) == [] and status(runtime, connection) is None
+    monkeypatch.undo()
+    monkeypatch.setenv("HOME", str(home))
+    assert runtime.create(connection, launch(home), Secrets())
+
+
+def test_a_damaged_folder_is_no_process_and_can_be_removed(home):
+    runtime, connection = runtime_of("host"), Connection(Target("here", "local"))
+    runtime.create(connection, launch(home), Secrets())
+    folder = home / ".local/state/amd-vllm" / NAME
+    (folder / "argv").unlink()
+    assert status(runtime, connection) is None
+    runtime.remove(connection, NAME)
+    assert not folder.exists()
+
+
+def test_what_another_made_under_the_name_is_not_removed(home):
+    runtime, connection = runtime_of("host"), Connection(Target("here", "local"))
+    made = runtime.create(connection, launch(home), Secrets())
+    runtime.remove(connection, f"{NAME}@0000")
+    assert runtime.inspect(connection, [NAME])[NAME]["Id"] == made
 
 
 def test_the_users_systemd_keeps_it_where_the_user_lingers(home, monkeypatch):

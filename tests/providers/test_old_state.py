@@ -131,7 +131,7 @@ def test_health_of_an_older_state_is_read_and_compared(tmp_path, capsys):
     assert "how long the last start took is not known" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("provider", [HostProbeProvider, ModelManifestProvider, HostPlanProvider, EndpointStartProvider, EndpointHealthProvider])
+@pytest.mark.parametrize("provider", [HostProbeProvider, ModelManifestProvider, EndpointStartProvider, EndpointHealthProvider])
 def test_delete_needs_nothing(provider):
     assert provider().delete("any", {}) is None
 

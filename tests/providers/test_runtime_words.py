@@ -92,9 +92,14 @@ def test_a_process_is_described_as_a_container(state, alive, status, code, resta
 
 def test_what_was_changed_by_hand_is_named():
     launch = {**launch_of(), "runtime": "podman", "environment": {"A": "1"}}
-    seen = {"Config": {"Image": f"docker.io/{launch['image']}", "Cmd": launch["command"], "Env": ["A=2"]},
+    seen = {"Config": {"Image": f"docker.io/{launch['image']}", "Cmd": launch["command"], "Env": ["A=2"], "Labels": {**launch["labels"], "more": "x"}},
             "HostConfig": {"CpusetCpus": launch["cpuset_cpus"], "CpusetMems": "1"}}
     assert [text.split(" ")[0] for text in containers.differences(launch, seen)] == ["cpuset-mems", "environment"]
+    entered = {**launch, "entrypoint": ["python3", "-m"]}
+    for entry, named in ((["python3", "-m"], False), ("python3 -m", False), (["sh"], True), (None, True)):
+        told = containers.differences(entered, {**seen, "Config": {**seen["Config"], "Entrypoint": entry}})
+        assert any(text.startswith("entrypoint is") for text in told) is named
+    assert containers.differences(launch, {**seen, "Config": {**seen["Config"], "Labels": {}}}) == ["another container has its name, without its labels"]
 
 
 @pytest.mark.parametrize("printed, found", [
