@@ -68,7 +68,7 @@ class Before:
         if record.read(stack_name, "judged", self.name) == made_of:
             return
 
-        def look(_say: Any) -> tuple[Mapping[str, Any], dict[str, Any]]:
+        def look(_say: Any) -> tuple[set[str], dict[str, Any]]:
             connection, runtime = Connection(self._target), runtime_of(launch["runtime"])
             before = containers.made_before(connection, stack_name, self.name, launch)
             return before, stack.read(connection, launch["runtime"], launch, runtime.software(connection, launch), stack_name) if before else {}
@@ -80,7 +80,7 @@ class Before:
         if refusals:
             await asyncio.sleep(0.1)
             raise pulumi.RunError(f"{self.name} is blocked")
-        for word in before.keys() - {launch["runtime"]}:
+        for word in before - {launch["runtime"]}:
             await waited(self.resource, self.name, f"what runs under {word} cannot be stopped", partial(self._stop, word))
         record.write(stack_name, "judged", self.name, made_of)
 

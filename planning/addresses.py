@@ -57,3 +57,8 @@ def host_and_port(text: str) -> tuple[str, int | None] | None:
     host, port = match[1].strip("[]"), int(match[2]) if match[2] else None
     known = ip(host) or (_NAME.match(host) and match[1] == host)
     return (str(ip(host) or host), port) if known and (port is None or 0 < port < 65536) else None
+
+
+def bracketed(host: str) -> str:
+    """As it stands before a `:port`: brackets around IPv6."""
+    return f"[{host}]" if ":" in host else host

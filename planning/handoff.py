@@ -9,7 +9,7 @@ import json
 import shlex
 from typing import Any
 
-from planning.addresses import host_and_port, ip
+from planning.addresses import bracketed, host_and_port, ip
 from planning.families.base import Case
 from planning.plan import Handoff, LaunchSpec
 from planning.resolve.manifest import ModelSupport
@@ -23,7 +23,7 @@ def served_name(case: Case) -> str:
 def base_url(address: str, port: int) -> str:
     """`http://address:port/v1`, brackets around IPv6; a port that the address has of its own is the one that readers use."""
     host, own = host_and_port(address) or (address, None)
-    return f"http://{f'[{host}]' if ':' in host else host}:{own or port}/v1"
+    return f"http://{bracketed(host)}:{own or port}/v1"
 
 
 def handoff(case: Case, support: ModelSupport, launch: LaunchSpec) -> Handoff:

@@ -72,9 +72,10 @@ def _advertised(text: str) -> str:
 
 
 def _ip(text: str) -> str:
-    if ip(text) is None:
+    found = ip(text)
+    if found is None:
         raise ValueError("is not an IP address")
-    return str(ip(text))
+    return str(found)
 
 
 Text = Annotated[str, Field(max_length=4096), AfterValidator(_printable)]

@@ -10,7 +10,7 @@ from typing import Any
 from planning.errors import Refusal
 from providers import prefetch
 from providers.runtimes import REGISTRY, Runtime, runtime_of
-from providers.runtimes.base import LABEL, check
+from providers.runtimes.base import LABEL, check, labels_of
 from providers.transport.address import Target
 from providers.transport.errors import CommandFailed, TransportError
 from providers.transport.ssh import Connection
@@ -18,13 +18,18 @@ from providers.transport.ssh import Connection
 _FOLDERS = 'for path in "$@"; do [ -d "$path" ] || mkdir -p -- "$path" || exit 1; done'
 
 
+def _launches(target: Target, plans: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """Endpoint -> launch of those that have one; nothing runs on a recorded host."""
+    return {} if target.parsed.scheme == "recorded" else {name: plan["launch"] for name, plan in plans.items() if plan.get("launch")}
+
+
 def make_ready(target: Target, stack: str, plans: Mapping[str, Mapping[str, Any]], new: Collection[str],
                drifted: Collection[str] = ()) -> None:
     """Before anything is made: make the folders to mount, as the host's user, where there are none; and remove what an interrupted run of
     this stack left under the names of `new` ones (raises for somebody else's), and of those that `drifted` what does not run: the rest may serve,
     and is kept until it is replaced."""
-    launches = {name: plan["launch"] for name, plan in plans.items() if plan.get("launch")}
-    if not launches or target.parsed.scheme == "recorded":
+    launches = _launches(target, plans)
+    if not launches:
         return
     connection = Connection(target)
     folders = sorted({mount["source"] for launch in launches.values() for mount in launch.get("mounts") or () if not mount["read_only"]})
@@ -40,7 +45,7 @@ def clear(connection: Connection, stack: str, launches: Mapping[str, Mapping[str
         for container, seen in runtime.inspect(connection, list(names)).items():
             if seen is None:
                 continue
-            if not _ours(stack, names[container], launches[names[container]]["labels"], seen["Config"].get("Labels") or {}):
+            if not _ours(stack, names[container], launches[names[container]], seen):
                 raise CommandFailed(Refusal(
                     "name-taken", f"{connection.target.name}: {container} exists and is not ours", f"image {seen['Config'].get('Image')}",
                     "a free name, or our labels", f"rename or remove it by hand: `{word} rm {container}`"))
@@ -51,44 +56,44 @@ def clear(connection: Connection, stack: str, launches: Mapping[str, Mapping[str
 def give_up(target: Target, stack: str, plans: Mapping[str, Mapping[str, Any]]) -> None:
     """What interrupted runs left of these endpoints, whose resources are gone: made and never recorded, secrets without a container, prefetches.
     Somebody else's stays, and so does what is on a host that is not reached, which is told."""
-    launches = {name: plan["launch"] for name, plan in plans.items() if plan.get("launch")}
-    if not launches or target.parsed.scheme == "recorded":
+    launches = _launches(target, plans)
+    if not launches:
         return
     connection = Connection(target)
     try:
         for _, runtime, names in _by_runtime(launches):
             for container, seen in runtime.inspect(connection, list(names)).items():
-                if seen is None or _ours(stack, names[container], launches[names[container]]["labels"], seen["Config"].get("Labels") or {}):
+                if seen is None or _ours(stack, names[container], launches[names[container]], seen):
                     runtime.remove(connection, seen["Id"] if seen else container)
             prefetch.give_up(connection, runtime, stack, [launches[name] for name in names.values()])
     except TransportError as error:
         print(f"{target.name}: what interrupted runs may have left there was not looked for: {error}", flush=True)
 
 
-def made_before(connection: Connection, stack: str, endpoint: str, launch: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Runtime -> state of what of ours has the launch's name and was made of another plan. A runtime that does not answer has none."""
-    found = {}
+def made_before(connection: Connection, stack: str, endpoint: str, launch: Mapping[str, Any]) -> set[str]:
+    """The runtimes under which something of ours has the launch's name and was made of another plan. One that does not answer has none."""
+    found = set()
     for word in REGISTRY:
         try:
             seen = runtime_of(word).inspect(connection, [launch["container_name"]])[launch["container_name"]]
         except CommandFailed:
             continue
-        labels = ((seen or {}).get("Config") or {}).get("Labels") or {}
-        if seen and _ours(stack, endpoint, launch["labels"], labels) and labels.get(f"{LABEL}plan") != launch["labels"].get(f"{LABEL}plan"):
-            found[word] = seen
+        if seen and _ours(stack, endpoint, launch, seen) and labels_of(seen).get(f"{LABEL}plan") != launch["labels"].get(f"{LABEL}plan"):
+            found.add(word)
     return found
 
 
-def _ours(stack: str, endpoint: str, planned: Mapping[str, str], labels: Mapping[str, str]) -> bool:
+def _ours(stack: str, endpoint: str, launch: Mapping[str, Any], seen: Mapping[str, Any]) -> bool:
     """Made by this stack, and not by another state's stack of the same name (where both say whose they are)."""
-    owners = [owner for owner in (planned.get(f"{LABEL}owner"), labels.get(f"{LABEL}owner")) if owner]
+    labels = labels_of(seen)
+    owners = [owner for owner in (launch["labels"].get(f"{LABEL}owner"), labels.get(f"{LABEL}owner")) if owner]
     return (labels.get(f"{LABEL}stack"), labels.get(f"{LABEL}endpoint")) == (stack, endpoint) and len(set(owners)) < 2
 
 
 def differences(launch: Mapping[str, Any], seen: Mapping[str, Any]) -> list[str]:
     """What was changed by hand: named settings that are not those of the plan."""
     config, host = seen["Config"], seen["HostConfig"]
-    if (launch.get("labels") or {}).items() - (config.get("Labels") or {}).items():
+    if (launch.get("labels") or {}).items() - labels_of(seen).items():
         return ["another container has its name, without its labels"]
     environment, entry = set(config.get("Env") or ()), _words(config.get("Entrypoint"))
     pairs = {
@@ -111,17 +116,14 @@ def _words(value: Any) -> str:
 def drifted(target: Target, plans: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """Endpoint -> what is wrong: gone, stopped, changed by hand, engine that does not answer. Of what could not be looked at nothing is said."""
     found: dict[str, str] = {}
-    wanted = {name: plan for name, plan in plans.items() if plan.get("launch")}
-    if not wanted or target.parsed.scheme == "recorded":
-        return found
-    for word, runtime, names in _by_runtime({name: plan["launch"] for name, plan in wanted.items()}):
+    for word, runtime, names in _by_runtime(_launches(target, plans)):
         try:
             looked_at = runtime.inspect(Connection(target), list(names))
         except TransportError as error:
             print(f"{target.name}: nothing under {word} was looked at: {error}", flush=True)
             continue
         for container, seen in looked_at.items():
-            problem = _problem(target, names[container], wanted[names[container]], seen) if seen else f"[no-container] {container} is gone"
+            problem = _problem(target, names[container], plans[names[container]], seen) if seen else f"[no-container] {container} is gone"
             found.update({names[container]: problem} if problem else {})
     return found
 

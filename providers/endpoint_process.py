@@ -18,7 +18,7 @@ from providers.containers import clear
 from providers.endpoint_start import own_token
 from providers.key_print import print_of
 from providers.runtimes import Secrets, runtime_of
-from providers.runtimes.base import LABEL
+from providers.runtimes.base import LABEL, labels_of
 from providers.transport.address import Target
 from providers.transport.errors import CommandFailed, TransportError
 from providers.transport.ssh import Connection
@@ -71,8 +71,7 @@ def _mine(connection: Connection, props: Mapping[str, Any]) -> Mapping[str, Any]
     """State of the very one that was made here; None where it is gone, also when another has taken its name."""
     identity = props["container_id"]
     seen = runtime_of(props["launch"]["runtime"]).inspect(connection, [identity])[identity]
-    labels = ((seen or {}).get("Config") or {}).get("Labels") or {}
-    ours = seen is not None and seen["Id"] == identity and labels.get(f"{LABEL}endpoint") == props["name"]
+    ours = seen is not None and seen["Id"] == identity and labels_of(seen).get(f"{LABEL}endpoint") == props["name"]
     return seen if ours else None
 
 

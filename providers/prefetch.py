@@ -14,7 +14,7 @@ from typing import Any
 from planning import health
 from planning.errors import Refusal
 from providers.runtimes import Runtime, Secrets, runtime_of
-from providers.runtimes.base import LABEL
+from providers.runtimes.base import LABEL, labels_of
 from providers.runtimes.host import interpreter
 from providers.transport.address import Target
 from providers.transport.errors import CommandFailed
@@ -94,9 +94,9 @@ def name_of(launch: Mapping[str, Any]) -> str:
 
 def give_up(connection: Connection, runtime: Runtime, stack: str, launches: Sequence[Mapping[str, Any]]) -> None:
     """Removes what an interrupted prefetch of this stack left: it has the Hub token."""
+    owners = {launch["labels"].get(f"{LABEL}owner") for launch in launches}
     for name, seen in runtime.inspect(connection, sorted({name_of(launch) for launch in launches})).items():
-        labels = ((seen or {}).get("Config") or {}).get("Labels") or {}
-        owners = {launch["labels"].get(f"{LABEL}owner") for launch in launches}
+        labels = labels_of(seen)
         if f"{LABEL}prefetch" in labels and labels.get(f"{LABEL}stack") == stack and labels.get(f"{LABEL}owner") in owners:
             runtime.remove(connection, name)
 
@@ -125,7 +125,7 @@ def _wait_for_another(connection: Connection, runtime: Runtime, name: str, say: 
         seen = runtime.inspect(connection, [name])[name]
         if seen is None:
             return
-        if f"{LABEL}prefetch" not in (seen["Config"].get("Labels") or {}):
+        if f"{LABEL}prefetch" not in labels_of(seen):
             raise CommandFailed(Refusal("name-taken", f"{connection.target.name}: {name} exists and is not ours", "no label of ours", "a free name",
                                         "look at it and remove it by hand"))
         rests = 0 if seen["State"].get("Status") == "running" else rests + 1

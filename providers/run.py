@@ -83,7 +83,7 @@ def reading_of(target: Target, surveyed: bool, named: Sequence[str]) -> Reading:
     if reading.problem or reading.complete or not named:
         return reading
     try:
-        told = once(("named", target, *named), lambda: Connection(target).run(_ABSENT, arguments=named)).result()
+        told = Connection(target).run(_ABSENT, arguments=named)
     except TransportError as error:
         return Reading({}, problem=error.refusal)
     return replace(reading, absent=frozenset(told.stdout.split("\n")))

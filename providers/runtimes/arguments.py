@@ -8,6 +8,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from planning.addresses import bracketed
+
 PULL = ("--pull", "never")
 
 
@@ -59,7 +61,7 @@ def _profile(option: str) -> bool:
 
 def _published(launch: Mapping[str, Any]) -> str:
     address, port = launch["bind_address"], int(launch["port"])
-    return f"{f'[{address}]' if ':' in address else address}:{port}:{port}"
+    return f"{bracketed(address)}:{port}:{port}"
 
 
 def _each(option: str, values: Iterable[str]) -> list[str]:

@@ -95,6 +95,11 @@ class Runtime(Protocol):
         """The image as `inspect` will name it."""
 
 
+def labels_of(seen: Mapping[str, Any] | None) -> Mapping[str, str]:
+    """The labels of a state; none of nothing."""
+    return ((seen or {}).get("Config") or {}).get("Labels") or {}
+
+
 def check(connection: Connection, result: Result, what: str) -> Result:
     """The result, when the command ended well. Raises CommandFailed."""
     if result.status and "no such container" in result.stderr.lower():

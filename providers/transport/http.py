@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from planning.addresses import bracketed
 from providers.transport.ssh import Connection
 
 ANSWER_BYTES = 4 << 20
@@ -62,7 +63,7 @@ def engine(connection: Connection, address: str, port: int, api_key: str | None 
     """An `Engine` for what listens at `address:port` of the host."""
     import httpx2
 
-    host = f"[{address}]" if ":" in address else address
+    host = bracketed(address)
     if connection.target.parsed.scheme == "local":
         with httpx2.Client(base_url=f"http://{host}:{port}", trust_env=False) as client:
             yield Engine(client, api_key)

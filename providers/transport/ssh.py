@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from planning.addresses import bracketed
 from planning.errors import Refusal
 from providers.transport.address import Target
 from providers.transport.errors import CommandFailed, HostUnreachable
@@ -59,7 +60,7 @@ class Connection:
         if not self._master_answers():
             self.run("true")
         with tempfile.TemporaryDirectory(prefix="avllm-") as folder:
-            spec = f"{folder}/s:{f'[{address}]' if ':' in address else address}:{port}"
+            spec = f"{folder}/s:{bracketed(address)}:{port}"
             self._control("forward", "-L", spec)
             try:
                 yield f"{folder}/s"
