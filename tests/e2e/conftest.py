@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e import models
 from tests.e2e.bed import images
 from tests.e2e.bed.bed import Bed
 from tests.e2e.bed.engine import DockerEngine
@@ -121,6 +122,15 @@ def make_project(bed: Bed, hub: HubStandIn) -> Iterator[Callable[..., Project]]:
 def project(make_project: Callable[..., Project]) -> Project:
     """A stack of its own on a copy of the program, with the Hub stand-in as its Hub."""
     return make_project()
+
+
+@pytest.fixture
+def served(project: Project, hub: HubStandIn, genoa: Host) -> Project:
+    """A project whose endpoint `chat` is up on the genoa host, over SSH."""
+    models.add(hub)
+    project.configure({"box": genoa.connection()}, {"chat": models.CHAT})
+    project.up().ok()
+    return project
 
 
 @pytest.fixture

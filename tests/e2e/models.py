@@ -10,6 +10,7 @@ from tests.hub_stand_in import HubStandIn
 MODELS = Path(__file__).resolve().parents[1] / "models"
 TINY = "Qwen/Qwen3-0.6B"
 HUGE = "meta-llama/Meta-Llama-3.1-405B"
+CHAT = {"kind": "epyc", "host": "box", "model": TINY, "maxModelLen": 4096}
 TEMPLATE = {"chat_template": "{{ messages }}"}
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.e2e import models
-
-CHAT = {"kind": "epyc", "host": "box", "model": models.TINY, "maxModelLen": 4096}
+from tests.e2e.models import CHAT
 
 
 def refused(project, host, *told: str, connection=None, endpoint=None, seconds: float = 60):

@@ -11,16 +11,8 @@ import pytest
 from tests.e2e import models
 from tests.e2e.bed import images
 from tests.e2e.conftest import ZENTORCH
-from tests.e2e.test_faults import CHAT, NAME, declared
-
-
-@pytest.fixture
-def served(project, hub, genoa):
-    """A project whose endpoint `chat` is up on the genoa host, over SSH."""
-    models.add(hub)
-    project.configure({"box": genoa.connection()}, {"chat": CHAT})
-    project.up().ok()
-    return project
+from tests.e2e.models import CHAT
+from tests.e2e.test_faults import NAME, declared
 
 
 def container(host) -> dict:

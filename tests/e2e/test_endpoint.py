@@ -9,8 +9,8 @@ import pytest
 
 from tests.e2e import models
 from tests.e2e.conftest import ZENTORCH
+from tests.e2e.models import CHAT
 
-CHAT = {"kind": "epyc", "host": "box", "model": models.TINY, "maxModelLen": 4096}
 TYPE = "pulumi-python:dynamic/amd-vllm:"
 
 
@@ -24,15 +24,6 @@ def changes(result) -> dict[str, int]:
             break
         found.update({words[-1]: words[-2]})
     return {kind: count for kind, count in found.items() if kind not in ("unchanged", "changes.")}
-
-
-@pytest.fixture
-def served(project, hub, genoa):
-    """A project whose endpoint `chat` is up on the genoa host, over SSH."""
-    models.add(hub)
-    project.configure({"box": genoa.connection()}, {"chat": CHAT})
-    project.up().ok()
-    return project
 
 
 def test_over_ssh_from_nothing_to_an_answer_and_back(project, hub, genoa):

@@ -11,8 +11,8 @@ import pytest
 from tests.e2e import models
 from tests.e2e.bed import images
 from tests.e2e.bed.processes import BedError, run
+from tests.e2e.models import CHAT
 
-CHAT = {"kind": "epyc", "host": "box", "model": models.TINY, "maxModelLen": 4096}
 NAME = "vllm-e2e-chat"
 HEALTH = "dynamic/amd-vllm:EndpointHealth"
 

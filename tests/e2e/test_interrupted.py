@@ -12,7 +12,8 @@ from providers.packed import unpacked
 from tests.e2e import models
 from tests.e2e.bed.processes import BedError
 from tests.e2e.conftest import ZENTORCH
-from tests.e2e.test_faults import CHAT, NAME, declared, until
+from tests.e2e.models import CHAT
+from tests.e2e.test_faults import NAME, declared, until
 
 WAITING = "EndpointStart chat created"
 CREATING, DELETING = "docker:index:Container chat creating", "docker:index:Container chat deleting"

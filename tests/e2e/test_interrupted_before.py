@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from tests.e2e import models
 from tests.e2e.bed import images
 from tests.e2e.bed.registry import ADDRESS, Registry
 from tests.e2e.conftest import ZENTORCH
-from tests.e2e.test_faults import CHAT, NAME, declared, until
+from tests.e2e.models import CHAT
+from tests.e2e.test_faults import NAME, declared, until
 from tests.e2e.test_interrupted import frozen, stop, unlock
 from tests.e2e.test_runtimes import answers
 
 NEXT = f"{ADDRESS}/amdih/zendnn_zentorch:{ZENTORCH.name.partition(':')[2]}"
 SLOW = {"STAND_IN_START_SECONDS": "8"}
-
-
-@pytest.fixture
-def served(project, hub, genoa):
-    """An endpoint that serves, and a project that is about to change it."""
-    models.add(hub)
-    project.configure({"box": genoa.connection()}, {"chat": CHAT})
-    project.up().ok()
-    return project
 
 
 @pytest.mark.parametrize("how", ["killed", "interrupted", "cut"])

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.e2e import models
+from tests.e2e.models import CHAT
 
-CHAT = {"kind": "epyc", "host": "box", "model": models.TINY, "maxModelLen": 4096}
 RECORDED = Path(__file__).resolve().parents[1] / "hosts"
 MISFITS = {
     "big": ({"model": models.HUGE}, "[memory]"),

@@ -10,8 +10,9 @@ import pytest
 from providers.runtimes.base import LOG_LINES
 from tests.e2e import models
 from tests.e2e.bed import images
+from tests.e2e.models import CHAT
 from tests.e2e.test_endpoint import changes
-from tests.e2e.test_faults import CHAT, NAME, declared
+from tests.e2e.test_faults import NAME, declared
 
 WRONG = images.Image("example/zentorch:v0.25.1", images.STOCK)
 

@@ -13,8 +13,9 @@ import pytest
 from tests.e2e import models
 from tests.e2e.bed import pythons
 from tests.e2e.bed.project import CHECKOUT, PROGRAM
+from tests.e2e.models import CHAT
 from tests.e2e.test_endpoint import changes
-from tests.e2e.test_faults import CHAT, declared
+from tests.e2e.test_faults import declared
 
 OWN = Path(sys.executable).resolve()
 OLDER = "d0f8c0d2b0a0bc576cf8f3b94a5f371d5307696e"

@@ -17,8 +17,8 @@ from tests.e2e.bed import images
 from tests.e2e.bed.processes import run, start, stop, wait_until
 from tests.e2e.bed.registry import ADDRESS, Registry
 from tests.e2e.conftest import ZENTORCH
+from tests.e2e.models import CHAT
 
-CHAT = {"kind": "epyc", "host": "box", "model": models.TINY, "maxModelLen": 4096}
 NAME = "vllm-e2e-chat"
 TOKEN, KEY, PASSPHRASE = "hf_TheTokenOfTheHub0123456789", "sk-the-key-of-the-endpoint-9876", "the-passphrase-of-our-ssh-key"
 
