@@ -20,6 +20,7 @@ from tests.e2e.conftest import ZENTORCH
 from tests.e2e.models import CHAT
 
 NAME = "vllm-e2e-chat"
+NO_AGENT = 2     # what `ssh-add` ends with where nobody listens
 TOKEN, KEY, PASSPHRASE = "hf_TheTokenOfTheHub0123456789", "sk-the-key-of-the-endpoint-9876", "the-passphrase-of-our-ssh-key"
 
 
@@ -57,19 +58,23 @@ def files_of(folder: Path) -> dict[str, str]:
 
 
 class GuardedKey:
-    """An SSH key with a passphrase, in an agent. `lines`: what its file holds, and held before it had the passphrase."""
+    """An SSH key with a passphrase, in an agent. `lines`: what its file holds, and held before it had the passphrase.
+
+    The passphrase is in no argument here either: the watch of a test in another worker would see it.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.path, self.socket, asks = folder / "id_guarded", folder / "agent", folder / "asks"
         run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "guarded", "-f", self.path)
         plain = self.path.read_text()
-        run("ssh-keygen", "-q", "-p", "-P", "", "-N", PASSPHRASE, "-f", self.path)
-        self.lines = {line for line in (plain + self.path.read_text()).splitlines() if line and not line.startswith("-----")}
         asks.write_text(f"#!/bin/sh\necho {PASSPHRASE}\n")
         asks.chmod(0o700)
+        answered = {**os.environ, "SSH_AUTH_SOCK": str(self.socket), "SSH_ASKPASS": str(asks), "SSH_ASKPASS_REQUIRE": "force"}
+        run("ssh-keygen", "-q", "-p", "-P", "", "-f", self.path, env=answered)
+        self.lines = {line for line in (plain + self.path.read_text()).splitlines() if line and not line.startswith("-----")}
         self._agent = start(["ssh-agent", "-D", "-a", self.socket], folder / "agent.log")
-        wait_until(self.socket.exists, "ssh-agent")
-        run("ssh-add", "-q", self.path, env={**os.environ, "SSH_AUTH_SOCK": str(self.socket), "SSH_ASKPASS": str(asks), "SSH_ASKPASS_REQUIRE": "force"})
+        wait_until(lambda: run("ssh-add", "-l", check=False, env=answered).returncode != NO_AGENT, "ssh-agent")
+        run("ssh-add", "-q", self.path, env=answered)
 
     def connection(self, host) -> dict[str, object]:
         """To a host that lets this key in and no other."""
